@@ -1,0 +1,3 @@
+//! `as-router`: a sandbox's only way out.
+
+fn main() {}

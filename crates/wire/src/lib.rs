@@ -1,0 +1,1 @@
+//! Parsers of what strangers send: bytes in, verdicts out. No sockets, no clock.

@@ -1,0 +1,1 @@
+//! Whole-system tests and the lab they run in.
