@@ -1,0 +1,155 @@
+//! Moves bytes between a client and its upstream until both have said all they had to say.
+
+mod buffer;
+mod direction;
+mod pipe;
+
+pub(crate) use buffer::{Buffer, lend as lend_buffer};
+pub(crate) use direction::Direction;
+pub(crate) use pipe::{limit as limit_pipes, probe as probe_splice};
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+
+use crate::socket;
+
+/// Bytes moved so far, readable while the relay runs.
+#[derive(Default)]
+pub(crate) struct Traffic {
+    /// From the client to the upstream.
+    pub(crate) sent: AtomicU64,
+    /// From the upstream to the client.
+    pub(crate) received: AtomicU64,
+}
+
+impl Traffic {
+    fn total(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed).wrapping_add(self.received.load(Ordering::Relaxed))
+    }
+}
+
+/// How a relay ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Both sides closed in order.
+    Closed,
+    /// One side failed; the other was reset, so that nobody takes a truncated stream for a complete one.
+    Reset,
+    /// Half-closed, and silent for longer than the limit.
+    Idle,
+}
+
+/// A future that relays both directions. Dropped before it is done, it resets both sides.
+pub(crate) struct Relay<'a> {
+    client: &'a TcpStream,
+    upstream: &'a TcpStream,
+    traffic: &'a Traffic,
+    out: Direction,
+    back: Direction,
+    half_closed: Option<HalfClosed>,
+    half_close_limit: Duration,
+    finished: bool,
+}
+
+/// The clock of a connection of which one direction is over.
+struct HalfClosed {
+    sleep: Pin<Box<Sleep>>,
+    /// Bytes at the time the clock was set: traffic since then sets it anew.
+    seen: u64,
+}
+
+impl<'a> Relay<'a> {
+    pub(crate) fn new(
+        client: &'a TcpStream,
+        upstream: &'a TcpStream,
+        traffic: &'a Traffic,
+        half_close_limit: Duration,
+    ) -> Self {
+        Self {
+            client,
+            upstream,
+            traffic,
+            out: Direction::to_end(),
+            back: Direction::to_end(),
+            half_closed: None,
+            half_close_limit,
+            finished: false,
+        }
+    }
+
+    fn poll_directions(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        // A finished stream is passed on with shutdown(2), except when it is the last one: close(2) does that.
+        let last = self.back.is_done();
+        if self.out.poll(cx, self.client, self.upstream, &self.traffic.sent)?.is_ready() && !last && !self.out.passed_on
+        {
+            self.out.passed_on = true;
+            socket::shutdown_write(self.upstream)?;
+        }
+        let last = self.out.is_done();
+        if self.back.poll(cx, self.upstream, self.client, &self.traffic.received)?.is_ready()
+            && !last
+            && !self.back.passed_on
+        {
+            self.back.passed_on = true;
+            socket::shutdown_write(self.client)?;
+        }
+        Ok(self.out.is_done() && self.back.is_done())
+    }
+
+    fn poll_half_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.out.is_done() && !self.back.is_done() {
+            return Poll::Pending;
+        }
+        let total = self.traffic.total();
+        let limit = self.half_close_limit;
+        let clock = self
+            .half_closed
+            .get_or_insert_with(|| HalfClosed { sleep: Box::pin(tokio::time::sleep(limit)), seen: total });
+        loop {
+            if clock.sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if clock.seen == total {
+                return Poll::Ready(());
+            }
+            clock.seen = total;
+            clock.sleep.as_mut().reset(Instant::now() + limit);
+        }
+    }
+
+    fn end(&mut self, end: End) -> Poll<End> {
+        self.finished = end == End::Closed;
+        Poll::Ready(end)
+    }
+}
+
+impl Future for Relay<'_> {
+    type Output = End;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End> {
+        let this = self.get_mut();
+        match this.poll_directions(cx) {
+            Ok(true) => this.end(End::Closed),
+            Err(_) => this.end(End::Reset),
+            Ok(false) => match this.poll_half_closed(cx) {
+                Poll::Ready(()) => this.end(End::Idle),
+                Poll::Pending => Poll::Pending,
+            },
+        }
+    }
+}
+
+impl Drop for Relay<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            socket::reset_on_close(self.client);
+            socket::reset_on_close(self.upstream);
+        }
+    }
+}
