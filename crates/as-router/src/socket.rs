@@ -41,3 +41,12 @@ pub(crate) fn reset_on_close(stream: &TcpStream) {
     // Fails only on a socket that is broken already.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
+
+/// Out of descriptors or memory: a state that passes, and that hits every connection alike.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+    )
+}

@@ -79,23 +79,18 @@ impl Direction {
         from: &TcpStream,
         to: &TcpStream,
         count: &AtomicU64,
-    ) -> io::Result<Poll<()>> {
+    ) -> Poll<io::Result<()>> {
         let mut budget = BUDGET;
         while !self.is_done() {
             if budget == 0 {
                 cx.waker().wake_by_ref();
-                return Ok(Poll::Pending);
+                return Poll::Pending;
             }
-            match self.step(cx, from, to) {
-                Poll::Ready(moved) => {
-                    let moved = moved?;
-                    count.fetch_add(moved, Ordering::Relaxed);
-                    budget = budget.saturating_sub(moved);
-                }
-                Poll::Pending => return Ok(Poll::Pending),
-            }
+            let moved = ready!(self.step(cx, from, to))?;
+            count.fetch_add(moved, Ordering::Relaxed);
+            budget = budget.saturating_sub(moved);
         }
-        Ok(Poll::Ready(()))
+        Poll::Ready(Ok(()))
     }
 
     /// One system call's worth of work; the bytes that it wrote.

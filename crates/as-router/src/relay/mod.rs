@@ -5,7 +5,7 @@ mod direction;
 mod pipe;
 
 pub(crate) use buffer::{Buffer, lend as lend_buffer};
-pub(crate) use direction::Direction;
+pub(crate) use direction::{Direction, clear_readable};
 pub(crate) use pipe::{limit as limit_pipes, probe as probe_splice};
 
 use std::io;
@@ -34,6 +34,34 @@ impl Traffic {
     }
 }
 
+/// The two sockets of a connection. Dropped before it has ended in order, it resets both: nobody takes a cut stream for
+/// a complete one.
+pub(crate) struct Pair {
+    pub(crate) client: TcpStream,
+    pub(crate) upstream: TcpStream,
+    in_order: bool,
+}
+
+impl Pair {
+    pub(crate) const fn new(client: TcpStream, upstream: TcpStream) -> Self {
+        Self { client, upstream, in_order: false }
+    }
+
+    /// From here on dropping it closes both sides as usual.
+    pub(crate) fn in_order(&mut self) {
+        self.in_order = true;
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        if !self.in_order {
+            socket::reset_on_close(&self.client);
+            socket::reset_on_close(&self.upstream);
+        }
+    }
+}
+
 /// How a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -45,7 +73,7 @@ pub(crate) enum End {
     Idle,
 }
 
-/// A future that relays both directions. Dropped before it is done, it resets both sides.
+/// A future that relays both directions.
 pub(crate) struct Relay<'a> {
     client: &'a TcpStream,
     upstream: &'a TcpStream,
@@ -54,7 +82,6 @@ pub(crate) struct Relay<'a> {
     back: Direction,
     half_closed: Option<HalfClosed>,
     half_close_limit: Duration,
-    finished: bool,
 }
 
 /// The clock of a connection of which one direction is over.
@@ -79,27 +106,21 @@ impl<'a> Relay<'a> {
             back: Direction::to_end(),
             half_closed: None,
             half_close_limit,
-            finished: false,
         }
     }
 
+    /// Whether both directions are over.
     fn poll_directions(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        // A finished stream is passed on with shutdown(2), except when it is the last one: close(2) does that.
-        let last = self.back.is_done();
-        if self.out.poll(cx, self.client, self.upstream, &self.traffic.sent)?.is_ready() && !last && !self.out.passed_on
-        {
-            self.out.passed_on = true;
-            socket::shutdown_write(self.upstream)?;
+        let Self { client, upstream, traffic, out, back, .. } = self;
+        if let Poll::Ready(result) = out.poll(cx, client, upstream, &traffic.sent) {
+            result?;
+            pass_on(out, back, upstream)?;
         }
-        let last = self.out.is_done();
-        if self.back.poll(cx, self.upstream, self.client, &self.traffic.received)?.is_ready()
-            && !last
-            && !self.back.passed_on
-        {
-            self.back.passed_on = true;
-            socket::shutdown_write(self.client)?;
+        if let Poll::Ready(result) = back.poll(cx, upstream, client, &traffic.received) {
+            result?;
+            pass_on(back, out, client)?;
         }
-        Ok(self.out.is_done() && self.back.is_done())
+        Ok(out.is_done() && back.is_done())
     }
 
     fn poll_half_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -122,11 +143,14 @@ impl<'a> Relay<'a> {
             clock.sleep.as_mut().reset(Instant::now() + limit);
         }
     }
+}
 
-    fn end(&mut self, end: End) -> Poll<End> {
-        self.finished = end == End::Closed;
-        Poll::Ready(end)
+/// Passes the end of a finished direction on, once, with shutdown(2); for the last one close(2) does that.
+fn pass_on(finished: &mut Direction, other: &Direction, to: &TcpStream) -> io::Result<()> {
+    if other.is_done() || std::mem::replace(&mut finished.passed_on, true) {
+        return Ok(());
     }
+    socket::shutdown_write(to)
 }
 
 impl Future for Relay<'_> {
@@ -135,21 +159,12 @@ impl Future for Relay<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End> {
         let this = self.get_mut();
         match this.poll_directions(cx) {
-            Ok(true) => this.end(End::Closed),
-            Err(_) => this.end(End::Reset),
+            Ok(true) => Poll::Ready(End::Closed),
+            Err(_) => Poll::Ready(End::Reset),
             Ok(false) => match this.poll_half_closed(cx) {
-                Poll::Ready(()) => this.end(End::Idle),
+                Poll::Ready(()) => Poll::Ready(End::Idle),
                 Poll::Pending => Poll::Pending,
             },
-        }
-    }
-}
-
-impl Drop for Relay<'_> {
-    fn drop(&mut self) {
-        if !self.finished {
-            socket::reset_on_close(self.client);
-            socket::reset_on_close(self.upstream);
         }
     }
 }
