@@ -21,6 +21,3 @@ pub struct ClientHello {
     /// dummy one ("GREASE ECH") with the real name outside, so this alone is no reason to refuse.
     pub ech: bool,
 }
-
-#[cfg(test)]
-mod tests;

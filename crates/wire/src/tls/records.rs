@@ -175,3 +175,40 @@ fn record_header(bytes: &[u8], first: bool) -> Result<Option<usize>, Refusal> {
         length => Ok(Some(length)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call starts to look at `read`, so at one byte a call no more than a record header is ever looked at twice.
+    #[test]
+    fn bytes_are_dealt_with_as_they_come() {
+        let body = vec![0; MAX_HELLO];
+        let message = [&[CLIENT_HELLO, 1, 0, 0][..], &body].concat();
+        let bytes: Vec<u8> = message
+            .chunks(1000)
+            .flat_map(|fragment| {
+                let [high, low] = u16::try_from(fragment.len()).unwrap().to_be_bytes();
+                [&[HANDSHAKE, 3, 1, high, low], fragment].concat()
+            })
+            .collect();
+        let mut reader = HelloReader::new();
+        for end in 0..bytes.len() {
+            assert_eq!(reader.advance(&bytes[..end]), Ok(None));
+            assert!(end - reader.read < RECORD_HEADER, "{} of {end} bytes", reader.read);
+        }
+        assert_eq!(reader.advance(&bytes), Err(Refusal::MalformedHello));
+        assert_eq!(reader.joined.len(), message.len());
+    }
+
+    #[test]
+    fn a_hello_in_one_record_is_not_copied() {
+        let mut reader = HelloReader::new();
+        let bytes = [22, 3, 1, 0, 10, 1, 0, 0, 6, 0, 0, 0, 0, 0, 0];
+        for end in 0..bytes.len() {
+            assert_eq!(reader.advance(&bytes[..end]), Ok(None));
+        }
+        assert_eq!(reader.advance(&bytes), Err(Refusal::MalformedHello));
+        assert_eq!(reader.joined.capacity(), 0);
+    }
+}
