@@ -1,1 +1,4 @@
 //! Parsers of what strangers send: bytes in, verdicts out. No sockets, no clock.
+
+pub mod dns;
+pub mod tls;
