@@ -1,1 +1,3 @@
 //! Parsers of what strangers send: bytes in, verdicts out. No sockets, no clock.
+
+pub mod http;
