@@ -1,0 +1,204 @@
+//! Forwarder mode: inside the sandbox, from the loopback addresses of the plan to the router.
+//!
+//! It decides nothing: the router judges every connection, also those that a process in the sandbox makes to it
+//! directly. The forwarder only has to lead each address to the right port of the router.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use allowlist::{Plan, Refusal};
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::cli::ForwarderArgs;
+use crate::event::{Event, EventLog, Mode, Protocol};
+use crate::limits::{Limits, raise_descriptor_limit};
+use crate::listener::{Permit, accept_loop, listen};
+use crate::policy::{LoadError, Policy, load};
+use crate::relay::{End, Pair, Relay, Traffic};
+use crate::router::{StartError, reload_failed, reloaded, report_ready, report_warnings, spawn};
+use crate::routes::{Route, Routes};
+use crate::signals::{Signal, Signals};
+use crate::{relay, socket};
+
+/// The router is on the same machine: a SYN that is not answered at once was dropped by a full backlog, and its
+/// retransmissions come after 1, 3 and 7 s.
+const ROUTER_LIMIT: Duration = Duration::from_secs(10);
+
+/// Shared by all connections.
+struct Forwarder {
+    log: EventLog,
+    router: IpAddr,
+    half_close_limit: Duration,
+    /// `host:443` and `host:80` entries: on the address of the host, these ports are raw forwards. One socket serves
+    /// the whole of 127/8 on these ports, so they are told apart by the address that the client dialled.
+    diverted: Mutex<HashMap<SocketAddr, u16>>,
+}
+
+/// Runs the forwarder until it is told to stop.
+///
+/// # Errors
+/// When it cannot start: then nothing listens.
+pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), StartError> {
+    let mut signals = Signals::new().map_err(|error| StartError::System { what: "handle signals", error })?;
+    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    report_warnings(&log, &warnings);
+    let mut policy = Policy::new(allowlist).map_err(LoadError::from)?;
+
+    let descriptors = raise_descriptor_limit();
+    // Ports below 1024 are privileged in the pod, so nothing else can want them there.
+    let any = |port| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
+    let tls = listen(any(args.common.tls_port))?;
+    let http = listen(any(args.common.http_port))?;
+    let mut routes = Routes::default();
+    let wanted = wanted(&policy.plan, args);
+    let prepared = routes.prepare(&wanted)?;
+
+    let limits = Limits::share(descriptors, wanted.len() + 2);
+    if relay::probe_splice() {
+        relay::limit_pipes(limits.pipes);
+    }
+    let forwarder = Arc::new(Forwarder {
+        log: log.clone(),
+        router: args.router,
+        half_close_limit: args.common.half_close_limit,
+        diverted: Mutex::new(diverted(&policy.plan, args)),
+    });
+    let limit = Arc::new(Semaphore::new(limits.connections));
+    let serve = |listener: TcpListener, router_port: u16, protocol: Protocol| {
+        let shared = Arc::clone(&forwarder);
+        spawn(accept_loop(listener, Arc::clone(&limit), log.clone(), move |client, peer, permit| {
+            tokio::spawn(serve(Arc::clone(&shared), client, peer, router_port, protocol, permit));
+        }))
+    };
+    let tasks = [
+        serve(tls, args.router_tls_port, Protocol::Tls),
+        serve(http, args.router_http_port, Protocol::Http),
+    ];
+    routes.commit(&wanted, prepared, |route, listener| serve(listener, route.port, Protocol::Tcp));
+
+    report_ready(&log, Mode::Forwarder, policy.allowlist.len(), listeners(args, &wanted));
+    loop {
+        match signals.next().await {
+            Signal::Reload => match reload(args, &policy, &forwarder, &mut routes, serve) {
+                Ok((new, event)) => {
+                    policy = new;
+                    log.report(&event);
+                }
+                Err(error) => log.report(&reload_failed(&error)),
+            },
+            Signal::Stop => break,
+        }
+    }
+    tasks.iter().for_each(AbortHandle::abort);
+    drop(routes);
+    // The router drains, and its connections end ours.
+    let most = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+    let _ = timeout(Duration::from_secs(2), limit.acquire_many(most)).await;
+    log.finish(Duration::from_secs(1));
+    Ok(())
+}
+
+fn reload(
+    args: &ForwarderArgs,
+    old: &Policy,
+    forwarder: &Forwarder,
+    routes: &mut Routes,
+    serve: impl Fn(TcpListener, u16, Protocol) -> AbortHandle,
+) -> Result<(Policy, Event), StartError> {
+    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    report_warnings(&forwarder.log, &warnings);
+    let new = old.successor(allowlist).map_err(LoadError::from)?;
+    let wanted = wanted(&new.plan, args);
+    let prepared = routes.prepare(&wanted)?;
+    routes.commit(&wanted, prepared, |route, listener| serve(listener, route.port, Protocol::Tcp));
+    *forwarder.diverted.lock().unwrap_or_else(PoisonError::into_inner) = diverted(&new.plan, args);
+    let event = reloaded(old, &new, 0);
+    Ok((new, event))
+}
+
+/// Serves one connection: to the router, or a reset at once if it does not answer.
+async fn serve(
+    forwarder: Arc<Forwarder>,
+    client: TcpStream,
+    peer: SocketAddr,
+    router_port: u16,
+    protocol: Protocol,
+    permit: Permit,
+) {
+    if !peer.ip().is_loopback() {
+        // The sockets of ports 80 and 443 are on every interface of the pod; only the pod itself is served.
+        forwarder.log.report(&Event::refuse(Refusal::ClientNotLocal, protocol, None, router_port));
+        return socket::reset_on_close(&client);
+    }
+    let router_port = forwarder.divert(&client).unwrap_or(router_port);
+    let router = SocketAddr::new(forwarder.router, router_port);
+    let upstream = match timeout(ROUTER_LIMIT, dial(router)).await {
+        Ok(Ok(upstream)) => upstream,
+        Ok(Err(error)) if socket::is_exhausted(&error) => {
+            forwarder.log.report(&Event::refuse(Refusal::Overloaded, protocol, None, router_port));
+            return socket::reset_on_close(&client);
+        }
+        _ => {
+            forwarder.log.report(&Event::refuse(Refusal::RouterUnreachable, protocol, None, router_port));
+            return socket::reset_on_close(&client);
+        }
+    };
+    let limit = forwarder.half_close_limit;
+    drop(forwarder);
+    // A task of its own: it is smaller than this one, which has been through dialling.
+    tokio::spawn(async move {
+        let mut pair = Pair::new(client, upstream);
+        let traffic = Traffic::default();
+        if Relay::new(&pair.client, &pair.upstream, &traffic, limit).await == End::Closed {
+            pair.in_order();
+        }
+        drop(permit);
+    });
+}
+
+impl Forwarder {
+    /// The router port of a raw forward that shares its listener with other names.
+    fn divert(&self, client: &TcpStream) -> Option<u16> {
+        let diverted = self.diverted.lock().unwrap_or_else(PoisonError::into_inner);
+        if diverted.is_empty() {
+            return None;
+        }
+        diverted.get(&client.local_addr().ok()?).copied()
+    }
+}
+
+async fn dial(router: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = if router.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket::prepare(SockRef::from(&socket))?;
+    socket.connect(router).await
+}
+
+/// The listeners of the `host:port` entries; the route's port is the router's.
+fn wanted(plan: &Plan, args: &ForwarderArgs) -> Vec<Route> {
+    let shared = [args.common.tls_port, args.common.http_port];
+    let own = plan.forwards().iter().filter(|forward| !shared.contains(&forward.port));
+    own.map(|forward| Route {
+        listen: SocketAddr::new(forward.address.into(), forward.port),
+        name: forward.name.clone(),
+        port: forward.router_port,
+    })
+    .collect()
+}
+
+fn diverted(plan: &Plan, args: &ForwarderArgs) -> HashMap<SocketAddr, u16> {
+    let shared = [args.common.tls_port, args.common.http_port];
+    let on_shared = plan.forwards().iter().filter(|forward| shared.contains(&forward.port));
+    on_shared.map(|forward| (SocketAddr::new(forward.address.into(), forward.port), forward.router_port)).collect()
+}
+
+fn listeners(args: &ForwarderArgs, routes: &[Route]) -> Vec<String> {
+    let fixed = [("tls", args.common.tls_port), ("http", args.common.http_port)]
+        .map(|(name, port)| format!("{name}://{}:{port}", Ipv4Addr::UNSPECIFIED));
+    fixed.into_iter().chain(routes.iter().map(|route| format!("tcp://{}", route.listen))).collect()
+}
