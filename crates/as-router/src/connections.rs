@@ -47,7 +47,10 @@ struct Entry {
 
 impl Connections {
     pub(crate) fn new(log: EventLog) -> Arc<Self> {
-        Arc::new(Self { log, open: Mutex::default() })
+        Arc::new(Self {
+            log,
+            open: Mutex::default(),
+        })
     }
 
     /// Runs `relay` as the task of a connection to `target`. The task can be cut; however it ends, its `close` event
@@ -68,7 +71,12 @@ impl Connections {
             let mut open = self.lock();
             let id = open.next;
             open.next += 1;
-            let entry = Entry { name: target.name.clone(), service: target.service, task: None, cut: None };
+            let entry = Entry {
+                name: target.name.clone(),
+                service: target.service,
+                task: None,
+                cut: None,
+            };
             open.by_id.insert(id, entry);
             id
         };
@@ -89,7 +97,9 @@ impl Connections {
 
     /// Cuts every connection that `allowlist` does not allow. Returns how many.
     pub(crate) fn cut_revoked(&self, allowlist: &Allowlist) -> usize {
-        self.cut(CloseReason::Revoked, |entry| allowlist.decide(&entry.name, entry.service).is_err())
+        self.cut(CloseReason::Revoked, |entry| {
+            allowlist.decide(&entry.name, entry.service).is_err()
+        })
     }
 
     /// Cuts all.
@@ -103,7 +113,10 @@ impl Connections {
 
     fn cut(&self, reason: CloseReason, which: impl Fn(&Entry) -> bool) -> usize {
         let mut open = self.lock();
-        let chosen = open.by_id.values_mut().filter(|entry| entry.cut.is_none() && which(entry));
+        let chosen = open
+            .by_id
+            .values_mut()
+            .filter(|entry| entry.cut.is_none() && which(entry));
         chosen
             .map(|entry| {
                 entry.cut = Some(reason);
@@ -151,7 +164,12 @@ impl From<End> for CloseReason {
 impl Drop for Connection {
     fn drop(&mut self) {
         use std::sync::atomic::Ordering::Relaxed;
-        let cut = self.connections.lock().by_id.remove(&self.id).and_then(|entry| entry.cut);
+        let cut = self
+            .connections
+            .lock()
+            .by_id
+            .remove(&self.id)
+            .and_then(|entry| entry.cut);
         let millis = self.since.elapsed().as_millis();
         self.connections.log.report(&Event::Close {
             protocol: self.target.protocol,

@@ -49,7 +49,11 @@ impl Answer {
             Self::Loopback => AnswerAddress::Loopback,
             Self::Fixed(address) => AnswerAddress::Fixed(address),
         };
-        Zone { allowlist: &policy.allowlist, plan: &policy.plan, answer }
+        Zone {
+            allowlist: &policy.allowlist,
+            plan: &policy.plan,
+            answer,
+        }
     }
 }
 
@@ -90,7 +94,11 @@ pub(crate) fn serve_udp(socket: UdpSocket, services: Arc<Services>, answer: Answ
                 }
                 Ok(_) => {}
                 // An ICMP error about an earlier answer, or a signal.
-                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted
+                    ) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot receive DNS queries");
                     thread::sleep(ERROR_PAUSE);

@@ -12,7 +12,12 @@ use crate::socket;
 
 /// Serves one connection accepted by the listener of `name:port`.
 pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, name: HostName, port: u16, permit: Permit) {
-    let wanted = Wanted { protocol: Protocol::Tcp, name, port, ech: false };
+    let wanted = Wanted {
+        protocol: Protocol::Tcp,
+        name,
+        port,
+        ech: false,
+    };
     match services.open(&wanted).await {
         Ok((upstream, target)) => services.relay(client, upstream, target, 0, permit),
         // No protocol to say why in: a reset is what a connection refused further on looks like.

@@ -45,7 +45,10 @@ struct Forwarder {
 /// # Errors
 /// When it cannot start: then nothing listens.
 pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), StartError> {
-    let mut signals = Signals::new().map_err(|error| StartError::System { what: "handle signals", error })?;
+    let mut signals = Signals::new().map_err(|error| StartError::System {
+        what: "handle signals",
+        error,
+    })?;
     let (allowlist, warnings) = load(&args.common.allowlist)?;
     report_warnings(&log, &warnings);
     let mut policy = Policy::new(allowlist).map_err(LoadError::from)?;
@@ -72,27 +75,31 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     let limit = Arc::new(Semaphore::new(limits.connections));
     let serve = |listener: TcpListener, router_port: u16, protocol: Protocol| {
         let shared = Arc::clone(&forwarder);
-        spawn(accept_loop(listener, Arc::clone(&limit), log.clone(), move |client, peer, permit| {
-            tokio::spawn(serve(Arc::clone(&shared), client, peer, router_port, protocol, permit));
-        }))
+        spawn(accept_loop(
+            listener,
+            Arc::clone(&limit),
+            log.clone(),
+            move |client, peer, permit| {
+                tokio::spawn(serve(Arc::clone(&shared), client, peer, router_port, protocol, permit));
+            },
+        ))
     };
     let tasks = [
         serve(tls, args.router_tls_port, Protocol::Tls),
         serve(http, args.router_http_port, Protocol::Http),
     ];
-    routes.commit(&wanted, prepared, |route, listener| serve(listener, route.port, Protocol::Tcp));
+    routes.commit(&wanted, prepared, |route, listener| {
+        serve(listener, route.port, Protocol::Tcp)
+    });
 
     report_ready(&log, Mode::Forwarder, policy.allowlist.len(), listeners(args, &wanted));
-    loop {
-        match signals.next().await {
-            Signal::Reload => match reload(args, &policy, &forwarder, &mut routes, serve) {
-                Ok((new, event)) => {
-                    policy = new;
-                    log.report(&event);
-                }
-                Err(error) => log.report(&reload_failed(&error)),
-            },
-            Signal::Stop => break,
+    while signals.next().await == Signal::Reload {
+        match reload(args, &policy, &forwarder, &mut routes, serve) {
+            Ok((new, event)) => {
+                policy = new;
+                log.report(&event);
+            }
+            Err(error) => log.report(&reload_failed(&error)),
         }
     }
     tasks.iter().for_each(AbortHandle::abort);
@@ -100,7 +107,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     // The router drains, and its connections end ours.
     let most = u32::try_from(limits.connections).unwrap_or(u32::MAX);
     let _ = timeout(Duration::from_secs(2), limit.acquire_many(most)).await;
-    log.finish(Duration::from_secs(1));
+    log.finish(&Event::Stopped { mode: Mode::Forwarder });
     Ok(())
 }
 
@@ -116,7 +123,9 @@ fn reload(
     let new = old.successor(allowlist).map_err(LoadError::from)?;
     let wanted = wanted(&new.plan, args);
     let prepared = routes.prepare(&wanted)?;
-    routes.commit(&wanted, prepared, |route, listener| serve(listener, route.port, Protocol::Tcp));
+    routes.commit(&wanted, prepared, |route, listener| {
+        serve(listener, route.port, Protocol::Tcp)
+    });
     *forwarder.diverted.lock().unwrap_or_else(PoisonError::into_inner) = diverted(&new.plan, args);
     let event = reloaded(old, &new, 0);
     Ok((new, event))
@@ -133,7 +142,9 @@ async fn serve(
 ) {
     if !peer.ip().is_loopback() {
         // The sockets of ports 80 and 443 are on every interface of the pod; only the pod itself is served.
-        forwarder.log.report(&Event::refuse(Refusal::ClientNotLocal, protocol, None, router_port));
+        forwarder
+            .log
+            .report(&Event::refuse(Refusal::ClientNotLocal, protocol, None, router_port));
         return socket::reset_on_close(&client);
     }
     let router_port = forwarder.divert(&client).unwrap_or(router_port);
@@ -141,11 +152,15 @@ async fn serve(
     let upstream = match timeout(ROUTER_LIMIT, dial(router)).await {
         Ok(Ok(upstream)) => upstream,
         Ok(Err(error)) if socket::is_exhausted(&error) => {
-            forwarder.log.report(&Event::refuse(Refusal::Overloaded, protocol, None, router_port));
+            forwarder
+                .log
+                .report(&Event::refuse(Refusal::Overloaded, protocol, None, router_port));
             return socket::reset_on_close(&client);
         }
         _ => {
-            forwarder.log.report(&Event::refuse(Refusal::RouterUnreachable, protocol, None, router_port));
+            forwarder
+                .log
+                .report(&Event::refuse(Refusal::RouterUnreachable, protocol, None, router_port));
             return socket::reset_on_close(&client);
         }
     };
@@ -174,7 +189,11 @@ impl Forwarder {
 }
 
 async fn dial(router: SocketAddr) -> std::io::Result<TcpStream> {
-    let socket = if router.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    let socket = if router.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
     socket::prepare(SockRef::from(&socket))?;
     socket.connect(router).await
 }
@@ -194,11 +213,21 @@ fn wanted(plan: &Plan, args: &ForwarderArgs) -> Vec<Route> {
 fn diverted(plan: &Plan, args: &ForwarderArgs) -> HashMap<SocketAddr, u16> {
     let shared = [args.common.tls_port, args.common.http_port];
     let on_shared = plan.forwards().iter().filter(|forward| shared.contains(&forward.port));
-    on_shared.map(|forward| (SocketAddr::new(forward.address.into(), forward.port), forward.router_port)).collect()
+    on_shared
+        .map(|forward| {
+            (
+                SocketAddr::new(forward.address.into(), forward.port),
+                forward.router_port,
+            )
+        })
+        .collect()
 }
 
 fn listeners(args: &ForwarderArgs, routes: &[Route]) -> Vec<String> {
     let fixed = [("tls", args.common.tls_port), ("http", args.common.http_port)]
         .map(|(name, port)| format!("{name}://{}:{port}", Ipv4Addr::UNSPECIFIED));
-    fixed.into_iter().chain(routes.iter().map(|route| format!("tcp://{}", route.listen))).collect()
+    fixed
+        .into_iter()
+        .chain(routes.iter().map(|route| format!("tcp://{}", route.listen)))
+        .collect()
 }

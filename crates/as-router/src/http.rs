@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use allowlist::{HostName, Refusal, Service};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
-use wire::http::{BodyLength, BodyReader, HeadReader, Method, RequestHead, parse_request, parse_response, refusal_response};
+use wire::http::{
+    BodyLength, BodyReader, HeadReader, Method, RequestHead, parse_request, parse_response, refusal_response,
+};
 
 use crate::connections::Connection;
 use crate::event::{CloseReason, Protocol};
@@ -39,13 +41,25 @@ pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Pe
             return stream::refuse(&client, &refusal_response(refusal, None, false)).await;
         }
     };
-    let wanted = Wanted { protocol: Protocol::Http, name: request.host.clone(), port: PORT, ech: false };
+    let wanted = Wanted {
+        protocol: Protocol::Http,
+        name: request.host.clone(),
+        port: PORT,
+        ech: false,
+    };
     match services.open(&wanted).await {
         Ok((upstream, target)) => {
             let connections = Arc::clone(&services.connections);
             let _detached = connections.run(target, |connection| async move {
                 let pair = Pair::new(client, upstream);
-                let mut exchange = Exchange { services, pair, inbox, outbox: Inbox::default(), connection, reused: false };
+                let mut exchange = Exchange {
+                    services,
+                    pair,
+                    inbox,
+                    outbox: Inbox::default(),
+                    connection,
+                    reused: false,
+                };
                 exchange.run(request, length).await;
                 drop(permit);
             });
@@ -112,7 +126,9 @@ impl Exchange {
                 Ok(Some(next)) => (request, length) = next,
                 Ok(None) => return self.close(CloseReason::Closed).await,
                 Err((refusal, host)) => {
-                    return self.refuse(refusal, host.as_ref().unwrap_or(&request.host), Method::Other).await;
+                    return self
+                        .refuse(refusal, host.as_ref().unwrap_or(&request.host), Method::Other)
+                        .await;
                 }
             }
         }
@@ -128,12 +144,21 @@ impl Exchange {
         let first = length + body.advance(rest).map_err(Fault::Refused)?;
         let bytes = self.inbox.bytes().get(..first).unwrap_or_default();
         if stream::write_all(&self.pair.upstream, bytes).await.is_err() {
-            return Err(if self.reused { Fault::Broken } else { Fault::Refused(Refusal::UpstreamUnreachable) });
+            return Err(if self.reused {
+                Fault::Broken
+            } else {
+                Fault::Refused(Refusal::UpstreamUnreachable)
+            });
         }
         traffic.sent.fetch_add(first as u64, Ordering::Relaxed);
         self.inbox.consume(first);
 
-        let Self { pair: Pair { client, upstream, .. }, inbox, outbox, .. } = self;
+        let Self {
+            pair: Pair { client, upstream, .. },
+            inbox,
+            outbox,
+            ..
+        } = self;
         let answer_begun = AtomicBool::new(false);
         let send = send_body(client, upstream, inbox, &mut body, &traffic.sent);
         let answer = send_response(upstream, client, outbox, request, &answer_begun, &traffic.received);
@@ -157,7 +182,7 @@ impl Exchange {
         };
         match next {
             // Once bytes of a response are out, only a reset tells the client that it is not complete.
-            Err(_) if answer_begun.into_inner() => Err(Fault::Broken),
+            Err(_) if answer_begun.load(Ordering::Relaxed) => Err(Fault::Broken),
             Err(Fault::Silent) if !self.reused => Err(Fault::Refused(Refusal::UpstreamUnreachable)),
             next => next,
         }
@@ -180,7 +205,9 @@ impl Exchange {
                 _ = self.pair.client.readable() => {}
             }
         }
-        let read = read_request(&self.pair.client, &mut self.inbox).await.map_err(|refusal| (refusal, None))?;
+        let read = read_request(&self.pair.client, &mut self.inbox)
+            .await
+            .map_err(|refusal| (refusal, None))?;
         let Some((request, length)) = read else { return Ok(None) };
         if request.host != *host {
             return Err((Refusal::HostChanged, Some(request.host)));
@@ -194,7 +221,13 @@ impl Exchange {
 
     /// After a 101: both ways to the end, beginning with what has been read already.
     async fn raw(&mut self) {
-        let Self { pair: Pair { client, upstream, .. }, inbox, outbox, connection, .. } = self;
+        let Self {
+            pair: Pair { client, upstream, .. },
+            inbox,
+            outbox,
+            connection,
+            ..
+        } = self;
         let early = async {
             stream::write_all(upstream, inbox.bytes()).await?;
             stream::write_all(client, outbox.bytes()).await
@@ -202,8 +235,14 @@ impl Exchange {
         if early.await.is_err() {
             return;
         }
-        connection.traffic.sent.fetch_add(inbox.bytes().len() as u64, Ordering::Relaxed);
-        connection.traffic.received.fetch_add(outbox.bytes().len() as u64, Ordering::Relaxed);
+        connection
+            .traffic
+            .sent
+            .fetch_add(inbox.bytes().len() as u64, Ordering::Relaxed);
+        connection
+            .traffic
+            .received
+            .fetch_add(outbox.bytes().len() as u64, Ordering::Relaxed);
         (*inbox, *outbox) = (Inbox::default(), Inbox::default());
         service::relay(&mut self.pair, connection, self.services.half_close_limit).await;
     }
@@ -239,7 +278,9 @@ async fn read_request(client: &TcpStream, inbox: &mut Inbox) -> Result<Option<(R
             deadline.get_or_insert_with(|| Instant::now() + HEAD_DEADLINE);
         }
         let read = match deadline {
-            Some(deadline) => timeout_at(deadline, inbox.fill(client)).await.map_err(|_| Refusal::HeadTimeout)?,
+            Some(deadline) => timeout_at(deadline, inbox.fill(client))
+                .await
+                .map_err(|_| Refusal::HeadTimeout)?,
             None => inbox.fill(client).await,
         };
         match read {
@@ -296,7 +337,11 @@ async fn send_response(
     }
     let mut body = BodyReader::for_response(response.body);
     let rest = outbox.bytes().get(length..).unwrap_or_default();
-    let first = if switched { length } else { length + body.advance(rest).map_err(Fault::Refused)? };
+    let first = if switched {
+        length
+    } else {
+        length + body.advance(rest).map_err(Fault::Refused)?
+    };
     begun.store(true, Ordering::Relaxed);
     stream::write_all(client, outbox.bytes().get(..first).unwrap_or_default()).await?;
     received.fetch_add(first as u64, Ordering::Relaxed);
@@ -310,13 +355,21 @@ async fn send_response(
                 return Ok(Next::Close);
             }
         } else if outbox.is_empty() && outbox.fill(upstream).await? == 0 {
-            return if body.may_end() { Ok(Next::Close) } else { Err(Fault::Broken) };
+            return if body.may_end() {
+                Ok(Next::Close)
+            } else {
+                Err(Fault::Broken)
+            };
         } else {
             pass(client, outbox, &mut body, received).await?;
         }
     }
     // Bytes after the response belong to no request.
-    if request.close || response.close || !outbox.is_empty() { Ok(Next::Close) } else { Ok(Next::Request) }
+    if request.close || response.close || !outbox.is_empty() {
+        Ok(Next::Close)
+    } else {
+        Ok(Next::Request)
+    }
 }
 
 /// Reads until the head of a response is complete. Without a deadline: a model may think for minutes.

@@ -26,8 +26,16 @@ pub(crate) struct Limits {
 /// Raises the soft descriptor limit to the hard one and returns it.
 pub(crate) fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
-    let Some(hard) = limit.maximum else { return limit.current.unwrap_or(u64::MAX) };
-    match setrlimit(Resource::Nofile, Rlimit { current: Some(hard), maximum: Some(hard) }) {
+    let Some(hard) = limit.maximum else {
+        return limit.current.unwrap_or(u64::MAX);
+    };
+    match setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(hard),
+            maximum: Some(hard),
+        },
+    ) {
         Ok(()) => hard,
         Err(_) => limit.current.unwrap_or(hard),
     }
@@ -44,7 +52,11 @@ impl Limits {
         let free = free.saturating_sub(pipes * 2);
         let connections = (free / PER_CONNECTION).clamp(1, MOST);
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Self { connections: count(connections), dns_tcp: count(dns_tcp), pipes: count(pipes) }
+        Self {
+            connections: count(connections),
+            dns_tcp: count(dns_tcp),
+            pipes: count(pipes),
+        }
     }
 }
 

@@ -53,7 +53,11 @@ impl ListenError {
             Some(Errno::MFILE | Errno::NFILE) => "out of file descriptors; raise the limit (ulimit -n)".to_owned(),
             _ => error.to_string(),
         };
-        Self { protocol, address, reason }
+        Self {
+            protocol,
+            address,
+            reason,
+        }
     }
 }
 
@@ -63,7 +67,11 @@ impl ListenError {
 /// A sentence for the user.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     let open = || {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+        let socket = Socket::new(
+            Domain::for_address(address),
+            Type::STREAM.nonblocking(),
+            Some(Protocol::TCP),
+        )?;
         // Without it, connections of an earlier process in TIME_WAIT would hold the port.
         socket.set_reuse_address(true)?;
         socket::prepare(SockRef::from(&socket))?;
@@ -171,6 +179,9 @@ mod tests {
     #[test]
     fn a_forbidden_port_says_what_to_do() {
         let error = ListenError::new("udp", "0.0.0.0:53".parse().unwrap(), &io::Error::from(Errno::ACCESS)).to_string();
-        assert!(error.contains("CAP_NET_BIND_SERVICE") && error.contains("8053"), "{error}");
+        assert!(
+            error.contains("CAP_NET_BIND_SERVICE") && error.contains("8053"),
+            "{error}"
+        );
     }
 }

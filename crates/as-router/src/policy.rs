@@ -29,7 +29,10 @@ pub(crate) enum LoadError {
 /// # Errors
 /// When it cannot be read or has faults: then nothing is allowed.
 pub(crate) fn load(path: &Path) -> Result<(Allowlist, Diagnostics), LoadError> {
-    let read = |error| LoadError::Read { path: path.to_owned(), error };
+    let read = |error| LoadError::Read {
+        path: path.to_owned(),
+        error,
+    };
     // One byte more than the parser takes, so that it sees that the file is too long; a pipe could go on for ever.
     let most = Allowlist::MAX_FILE_LEN as u64 + 1;
     let mut text = Vec::new();

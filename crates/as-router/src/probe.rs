@@ -26,23 +26,35 @@ pub(crate) async fn run(args: &ProbeArgs) -> Result<(), ProbeError> {
         let at = |port| SocketAddr::new(args.address, port);
         if !args.forwarder {
             let dns = at(args.dns_port);
-            dns_udp(dns).await.map_err(|error| ProbeError::new("DNS over UDP", dns, error))?;
-            dns_tcp(dns).await.map_err(|error| ProbeError::new("DNS over TCP", dns, error))?;
+            dns_udp(dns)
+                .await
+                .map_err(|error| ProbeError::new("DNS over UDP", dns, error))?;
+            dns_tcp(dns)
+                .await
+                .map_err(|error| ProbeError::new("DNS over TCP", dns, error))?;
         }
         for (service, port) in [("TLS", args.tls_port), ("HTTP", args.http_port)] {
             let address = at(port);
-            TcpStream::connect(address).await.map_err(|error| ProbeError::new(service, address, error))?;
+            TcpStream::connect(address)
+                .await
+                .map_err(|error| ProbeError::new(service, address, error))?;
         }
         Ok(())
     };
-    timeout(args.timeout, check).await.unwrap_or(Err(ProbeError::TimedOut(args.address, args.timeout)))
+    timeout(args.timeout, check)
+        .await
+        .unwrap_or(Err(ProbeError::TimedOut(args.address, args.timeout)))
 }
 
 /// A listener that does not answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProbeError {
     #[error("{service} at {address} does not answer: {error}")]
-    Service { service: &'static str, address: SocketAddr, error: io::Error },
+    Service {
+        service: &'static str,
+        address: SocketAddr,
+        error: io::Error,
+    },
     #[error("{} did not answer within {} s", Address(.0), .1.as_secs())]
     TimedOut(std::net::IpAddr, Duration),
 }
@@ -57,12 +69,20 @@ impl fmt::Display for Address<'_> {
 
 impl ProbeError {
     const fn new(service: &'static str, address: SocketAddr, error: io::Error) -> Self {
-        Self::Service { service, address, error }
+        Self::Service {
+            service,
+            address,
+            error,
+        }
     }
 }
 
 async fn dns_udp(address: SocketAddr) -> io::Result<()> {
-    let any: SocketAddr = if address.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+    let any: SocketAddr = if address.is_ipv4() {
+        ([0, 0, 0, 0], 0).into()
+    } else {
+        ([0u16; 8], 0).into()
+    };
     let socket = UdpSocket::bind(any).await?;
     socket.connect(address).await?;
     let mut reply = [0; 512];
@@ -90,6 +110,9 @@ async fn dns_tcp(address: SocketAddr) -> io::Result<()> {
 fn is_answer(reply: &[u8]) -> io::Result<()> {
     match reply {
         [0x50, 0x52, flags, ..] if flags & 0x80 != 0 => Ok(()),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "what came back is no DNS answer")),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "what came back is no DNS answer",
+        )),
     }
 }

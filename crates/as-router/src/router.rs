@@ -58,7 +58,10 @@ const DRAIN_TICK: Duration = Duration::from_millis(20);
 /// # Errors
 /// When it cannot start: then nothing listens.
 pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartError> {
-    let mut signals = Signals::new().map_err(|error| StartError::System { what: "handle signals", error })?;
+    let mut signals = Signals::new().map_err(|error| StartError::System {
+        what: "handle signals",
+        error,
+    })?;
     let (allowlist, warnings) = load(&args.common.allowlist)?;
     report_warnings(&log, &warnings);
     let policy = Arc::new(Policy::new(allowlist).map_err(LoadError::from)?);
@@ -67,8 +70,8 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
     let at = |port| SocketAddr::new(args.listen, port);
     let dns_udp = dns::listen_udp(at(args.dns_port))?;
     let dns_tcp = listen(at(args.dns_port))?;
-    let tls = listen(at(args.tls_port))?;
-    let http = listen(at(args.http_port))?;
+    let tls = listen(at(args.common.tls_port))?;
+    let http = listen(at(args.common.http_port))?;
     let mut routes = Routes::default();
     let wanted = wanted(&policy, args)?;
     let prepared = routes.prepare(&wanted)?;
@@ -78,7 +81,10 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
         relay::limit_pipes(limits.pipes);
     } else {
         let message = "this kernel does not splice; large transfers are copied, which costs more CPU".to_owned();
-        log.report(&Event::Fault { code: "no-splice", message });
+        log.report(&Event::Fault {
+            code: "no-splice",
+            message,
+        });
     }
     let services = Arc::new(Services {
         policy: PolicyStore::new(Arc::clone(&policy)),
@@ -91,43 +97,62 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
     let dns_limit = Arc::new(Semaphore::new(limits.dns_tcp));
 
     let answer = args.answer;
-    dns::serve_udp(dns_udp, Arc::clone(&services), answer)
-        .map_err(|error| StartError::System { what: "start a thread", error })?;
+    dns::serve_udp(dns_udp, Arc::clone(&services), answer).map_err(|error| StartError::System {
+        what: "start a thread",
+        error,
+    })?;
     let mut tasks = Vec::new();
     let shared = Arc::clone(&services);
-    tasks.push(spawn(accept_loop(dns_tcp, dns_limit, log.clone(), move |client, _, permit| {
-        tokio::spawn(dns::serve_tcp(Arc::clone(&shared), client, answer, permit));
-    })));
+    tasks.push(spawn(accept_loop(
+        dns_tcp,
+        dns_limit,
+        log.clone(),
+        move |client, _, permit| {
+            tokio::spawn(dns::serve_tcp(Arc::clone(&shared), client, answer, permit));
+        },
+    )));
     let shared = Arc::clone(&services);
-    tasks.push(spawn(accept_loop(tls, Arc::clone(&limit), log.clone(), move |client, _, permit| {
-        tokio::spawn(tls::serve(Arc::clone(&shared), client, permit));
-    })));
+    tasks.push(spawn(accept_loop(
+        tls,
+        Arc::clone(&limit),
+        log.clone(),
+        move |client, _, permit| {
+            tokio::spawn(tls::serve(Arc::clone(&shared), client, permit));
+        },
+    )));
     let shared = Arc::clone(&services);
-    tasks.push(spawn(accept_loop(http, Arc::clone(&limit), log.clone(), move |client, _, permit| {
-        tokio::spawn(http::serve(Arc::clone(&shared), client, permit));
-    })));
+    tasks.push(spawn(accept_loop(
+        http,
+        Arc::clone(&limit),
+        log.clone(),
+        move |client, _, permit| {
+            tokio::spawn(http::serve(Arc::clone(&shared), client, permit));
+        },
+    )));
     let serve_route = |route: &Route, listener| {
         let (shared, name, port) = (Arc::clone(&services), route.name.clone(), route.port);
-        spawn(accept_loop(listener, Arc::clone(&limit), log.clone(), move |client, _, permit| {
-            tokio::spawn(forward::serve(Arc::clone(&shared), client, name.clone(), port, permit));
-        }))
+        spawn(accept_loop(
+            listener,
+            Arc::clone(&limit),
+            log.clone(),
+            move |client, _, permit| {
+                tokio::spawn(forward::serve(Arc::clone(&shared), client, name.clone(), port, permit));
+            },
+        ))
     };
     routes.commit(&wanted, prepared, serve_route);
 
     report_ready(&log, Mode::Router, policy.allowlist.len(), listeners(args, &wanted));
-    loop {
-        match signals.next().await {
-            Signal::Reload => match reload(args, &services, &mut routes, serve_route) {
-                Ok(event) => log.report(&event),
-                Err(error) => log.report(&reload_failed(&error)),
-            },
-            Signal::Stop => break,
+    while signals.next().await == Signal::Reload {
+        match reload(args, &services, &mut routes, serve_route) {
+            Ok(event) => log.report(&event),
+            Err(error) => log.report(&reload_failed(&error)),
         }
     }
     tasks.iter().for_each(AbortHandle::abort);
     drop(routes);
     drain(&services.connections).await;
-    log.finish(Duration::from_secs(1));
+    log.finish(&Event::Stopped { mode: Mode::Router });
     Ok(())
 }
 
@@ -164,7 +189,13 @@ fn reload(
 }
 
 pub(crate) fn reloaded(old: &Policy, new: &Policy, cut: usize) -> Event {
-    let texts = |policy: &Policy| policy.allowlist.entries().map(ToString::to_string).collect::<std::collections::HashSet<_>>();
+    let texts = |policy: &Policy| {
+        policy
+            .allowlist
+            .entries()
+            .map(ToString::to_string)
+            .collect::<std::collections::HashSet<_>>()
+    };
     let (before, after) = (texts(old), texts(new));
     Event::Reloaded {
         entries: after.len(),
@@ -180,20 +211,31 @@ pub(crate) fn reload_failed(error: &StartError) -> Event {
         message.push('\n');
         message.push_str(&faults.render(false));
     }
-    Event::Fault { code: "reload-failed", message }
+    Event::Fault {
+        code: "reload-failed",
+        message,
+    }
 }
 
 pub(crate) fn report_warnings(log: &EventLog, warnings: &Diagnostics) {
     for warning in warnings.iter() {
-        let message = format!("{}:{}: {}", warnings.file(), warning.line(), warning.message());
-        log.report(&Event::Fault { code: warning.code().as_str(), message });
+        let message = format!("{}:{}: {}", warnings.file(), warning.line, warning.message);
+        log.report(&Event::Fault {
+            code: warning.code.as_str(),
+            message,
+        });
     }
 }
 
 pub(crate) fn report_ready(log: &EventLog, mode: Mode, entries: usize, listeners: Vec<String>) {
-    let ready = Event::Ready { mode, entries, listeners, version: env!("CARGO_PKG_VERSION") };
+    let ready = Event::Ready {
+        mode,
+        entries,
+        listeners,
+        version: env!("CARGO_PKG_VERSION"),
+    };
     // Whoever started the process waits for this line.
-    log.report_and_flush(&ready, Duration::from_secs(1));
+    log.report_and_flush(&ready);
 }
 
 pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
@@ -201,9 +243,16 @@ pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortHan
 }
 
 fn listeners(args: &RouterArgs, routes: &[Route]) -> Vec<String> {
-    let services = [("dns", args.dns_port), ("tls", args.tls_port), ("http", args.http_port)];
+    let services = [
+        ("dns", args.dns_port),
+        ("tls", args.common.tls_port),
+        ("http", args.common.http_port),
+    ];
     let fixed = services.map(|(name, port)| format!("{name}://{}", SocketAddr::new(args.listen, port)));
-    fixed.into_iter().chain(routes.iter().map(|route| format!("tcp://{}", route.listen))).collect()
+    fixed
+        .into_iter()
+        .chain(routes.iter().map(|route| format!("tcp://{}", route.listen)))
+        .collect()
 }
 
 /// The listeners of the `host:port` entries. With a forwarder each has a router port of its own; without one, clients
@@ -216,19 +265,27 @@ fn wanted(policy: &Policy, args: &RouterArgs) -> Result<Vec<Route>, PortConflict
         port: forward.port,
     };
     let Answer::Fixed(address) = args.answer else {
-        return Ok(forwards.iter().map(|forward| route(forward, forward.router_port)).collect());
+        return Ok(forwards
+            .iter()
+            .map(|forward| route(forward, forward.router_port))
+            .collect());
     };
     let mut taken: std::collections::HashMap<u16, String> = [
         (args.dns_port, "DNS".to_owned()),
-        (args.tls_port, "TLS".to_owned()),
-        (args.http_port, "HTTP".to_owned()),
+        (args.common.tls_port, "TLS".to_owned()),
+        (args.common.http_port, "HTTP".to_owned()),
     ]
     .into();
     let mut wanted = Vec::new();
     for forward in forwards {
         let second = format!("{}:{} (line {})", forward.name, forward.port, forward.line);
         if let Some(first) = taken.insert(forward.port, second.clone()) {
-            return Err(PortConflict { address: address.into(), port: forward.port, first, second });
+            return Err(PortConflict {
+                address: address.into(),
+                port: forward.port,
+                first,
+                second,
+            });
         }
         wanted.push(route(forward, forward.port));
     }

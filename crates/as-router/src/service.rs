@@ -51,7 +51,12 @@ impl Services {
     /// The refusal, already reported.
     pub(crate) async fn open(&self, wanted: &Wanted) -> Result<(TcpStream, Target), Refusal> {
         let service = wanted.service();
-        let decided = self.policy.current().allowlist.decide(&wanted.name, service).map(|allowed| allowed.entry().line());
+        let decided = self
+            .policy
+            .current()
+            .allowlist
+            .decide(&wanted.name, service)
+            .map(|allowed| allowed.entry().line());
         let opened = match decided {
             Ok(entry) => upstream::connect(&self.resolver, &wanted.name, wanted.port)
                 .await
@@ -63,7 +68,12 @@ impl Services {
         })?;
         // A reload may have removed the entry while the connection was being made.
         if self.policy.current().allowlist.decide(&wanted.name, service).is_err() {
-            self.refused(Refusal::Revoked, wanted.protocol, Some(wanted.name.clone()), wanted.port);
+            self.refused(
+                Refusal::Revoked,
+                wanted.protocol,
+                Some(wanted.name.clone()),
+                wanted.port,
+            );
             return Err(Refusal::Revoked);
         }
         let target = Target {
@@ -82,7 +92,10 @@ impl Services {
     pub(crate) fn relay(&self, client: TcpStream, upstream: TcpStream, target: Target, head: u64, permit: Permit) {
         let limit = self.half_close_limit;
         let _detached = self.connections.run(target, move |mut connection| async move {
-            connection.traffic.sent.store(head, std::sync::atomic::Ordering::Relaxed);
+            connection
+                .traffic
+                .sent
+                .store(head, std::sync::atomic::Ordering::Relaxed);
             relay(&mut Pair::new(client, upstream), &mut connection, limit).await;
             drop(permit);
         });

@@ -70,7 +70,10 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.buffer.as_deref().and_then(|buffer| buffer.get(self.start..self.end)).unwrap_or_default()
+        self.buffer
+            .as_deref()
+            .and_then(|buffer| buffer.get(self.start..self.end))
+            .unwrap_or_default()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -27,7 +27,12 @@ pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Pe
         Ok(Err(refusal)) => return refuse_unnamed(&services, client, refusal).await,
         Err(_) => return refuse_unnamed(&services, client, Refusal::HeadTimeout).await,
     };
-    let wanted = Wanted { protocol: Protocol::Tls, name: hello.name, port: PORT, ech: hello.ech };
+    let wanted = Wanted {
+        protocol: Protocol::Tls,
+        name: hello.name,
+        port: PORT,
+        ech: hello.ech,
+    };
     let (upstream, target) = match services.open(&wanted).await {
         Ok(opened) => opened,
         Err(refusal) => return stream::refuse(&client, &alert(refusal)).await,

@@ -37,8 +37,22 @@ struct Count {
 impl Fold {
     /// Whether a refusal is to be reported now; otherwise it is counted.
     pub(super) fn admit(&mut self, event: &Event, now: Instant) -> bool {
-        let Event::Refuse { code, protocol, name, port, .. } = event else { return true };
-        let mut key = Key { code, protocol: *protocol, name: name.clone(), port: *port };
+        let Event::Refuse {
+            code,
+            protocol,
+            name,
+            port,
+            ..
+        } = event
+        else {
+            return true;
+        };
+        let mut key = Key {
+            code,
+            protocol: *protocol,
+            name: name.clone(),
+            port: *port,
+        };
         if self.seen.len() >= MOST && !self.seen.contains_key(&key) {
             // One row for all that no longer fit: it has no name.
             key.name = None;
@@ -47,7 +61,13 @@ impl Fold {
             count.held_back += 1;
             return false;
         }
-        self.seen.insert(key, Count { since: now, held_back: 0 });
+        self.seen.insert(
+            key,
+            Count {
+                since: now,
+                held_back: 0,
+            },
+        );
         true
     }
 
@@ -63,7 +83,10 @@ impl Fold {
             }
             due.push(repeated(key, count.held_back));
             // It goes on: the next period starts now, with nothing held back.
-            *count = Count { since: now, held_back: 0 };
+            *count = Count {
+                since: now,
+                held_back: 0,
+            };
             true
         });
         due
@@ -71,7 +94,9 @@ impl Fold {
 
     /// All counts, at the end.
     pub(super) fn finish(&mut self) -> Vec<Event> {
-        let counted = std::mem::take(&mut self.seen).into_iter().filter(|(_, count)| count.held_back > 0);
+        let counted = std::mem::take(&mut self.seen)
+            .into_iter()
+            .filter(|(_, count)| count.held_back > 0);
         counted.map(|(key, count)| repeated(&key, count.held_back)).collect()
     }
 
@@ -130,7 +155,9 @@ mod tests {
         let now = Instant::now();
         let mut fold = Fold::default();
         let total = MOST as u64 * 3;
-        let at_once = (0..total).filter(|n| fold.admit(&refusal(&format!("n{n}.example")), now)).count() as u64;
+        let at_once = (0..total)
+            .filter(|n| fold.admit(&refusal(&format!("n{n}.example")), now))
+            .count() as u64;
         assert!(fold.seen.len() <= MOST + 1);
         let later: u64 = fold.finish().iter().filter_map(times).sum();
         assert_eq!(at_once + later, total);

@@ -21,6 +21,9 @@ const COLLECT: Duration = Duration::from_millis(10);
 /// How often folded refusals are looked at while there are any.
 const FOLD_TICK: Duration = Duration::from_secs(1);
 
+/// Longest wait for a reader of stdout that is stuck.
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+
 /// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
@@ -60,9 +63,17 @@ impl EventLog {
     /// # Errors
     /// When the system gives no thread.
     pub(crate) fn start(format: Format) -> io::Result<Self> {
-        let shared = Arc::new(Shared { format, state: Mutex::default(), changed: Condvar::new() });
-        let log = Self { shared: Arc::clone(&shared) };
-        thread::Builder::new().name("events".into()).spawn(move || write_out(&shared))?;
+        let shared = Arc::new(Shared {
+            format,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let log = Self {
+            shared: Arc::clone(&shared),
+        };
+        thread::Builder::new()
+            .name("events".into())
+            .spawn(move || write_out(&shared))?;
         Ok(log)
     }
 
@@ -75,28 +86,29 @@ impl EventLog {
         self.shared.wake(state);
     }
 
-    /// Reports an event and waits until it is written, but no longer than `limit`: for `ready` and for the last words.
-    pub(crate) fn report_and_flush(&self, event: &Event, limit: Duration) {
+    /// Reports an event and waits until it is written: somebody waits for it, or the process is about to end.
+    pub(crate) fn report_and_flush(&self, event: &Event) {
         let mut state = self.shared.lock();
         state.push(self.shared.format, event);
-        self.flush(state, limit);
+        self.flush(state);
     }
 
-    /// Writes the counts that are still held back and everything that waits.
-    pub(crate) fn finish(&self, limit: Duration) {
+    /// Writes the counts that are still held back, the last event, and everything that waits.
+    pub(crate) fn finish(&self, last: &Event) {
         let mut state = self.shared.lock();
         for event in state.fold.finish() {
             state.push(self.shared.format, &event);
         }
-        self.flush(state, limit);
+        state.push(self.shared.format, last);
+        self.flush(state);
     }
 
-    fn flush(&self, mut state: MutexGuard<'_, State>, limit: Duration) {
+    fn flush(&self, mut state: MutexGuard<'_, State>) {
         state.urgent = true;
         self.shared.changed.notify_all();
         let written = |state: &mut State| !state.waiting.is_empty() || state.writing;
         // On time-out the reader of stdout is stuck; there is nobody to tell.
-        let _ = self.shared.changed.wait_timeout_while(state, limit, written);
+        let _ = self.shared.changed.wait_timeout_while(state, FLUSH_LIMIT, written);
     }
 }
 
@@ -123,7 +135,14 @@ impl State {
         if self.lost > 0 {
             let lost = std::mem::take(&mut self.lost);
             let message = format!("{lost} events were not written: whoever reads this log is too slow");
-            line(&mut self.waiting, format, &Event::Fault { code: "events-lost", message });
+            line(
+                &mut self.waiting,
+                format,
+                &Event::Fault {
+                    code: "events-lost",
+                    message,
+                },
+            );
         }
         line(&mut self.waiting, format, event);
     }
@@ -139,7 +158,11 @@ fn write_out(shared: &Shared) {
             state = if state.fold.is_empty() {
                 shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
             } else {
-                shared.changed.wait_timeout(state, FOLD_TICK).unwrap_or_else(PoisonError::into_inner).0
+                shared
+                    .changed
+                    .wait_timeout(state, FOLD_TICK)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
             };
             state.asleep = false;
             for event in state.fold.expire(Instant::now()) {
@@ -148,7 +171,11 @@ fn write_out(shared: &Shared) {
         }
         if !state.urgent {
             let calm = |state: &mut State| !state.urgent;
-            state = shared.changed.wait_timeout_while(state, COLLECT, calm).unwrap_or_else(PoisonError::into_inner).0;
+            state = shared
+                .changed
+                .wait_timeout_while(state, COLLECT, calm)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         std::mem::swap(&mut batch, &mut state.waiting);
         state.urgent = false;
@@ -168,7 +195,9 @@ fn write_out(shared: &Shared) {
 fn line(out: &mut Vec<u8>, format: Format, event: &Event) {
     let now = OffsetDateTime::now_utc();
     // Milliseconds: more is noise, and lines up worse.
-    let now = now.replace_nanosecond(now.millisecond() as u32 * 1_000_000).unwrap_or(now);
+    let now = now
+        .replace_nanosecond(now.millisecond() as u32 * 1_000_000)
+        .unwrap_or(now);
     match format {
         Format::Json => {
             let start = out.len();
@@ -196,7 +225,7 @@ fn line(out: &mut Vec<u8>, format: Format, event: &Event) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{CloseReason, Protocol};
+    use crate::event::{CloseReason, Mode, Protocol};
     use allowlist::HostName;
 
     #[test]
@@ -226,8 +255,11 @@ mod tests {
 
     #[test]
     fn a_full_log_counts_what_it_loses() {
-        let mut state = State { waiting: vec![0; MOST_WAITING], ..State::default() };
-        let event = Event::Stopped { reason: "test" };
+        let mut state = State {
+            waiting: vec![0; MOST_WAITING],
+            ..State::default()
+        };
+        let event = Event::Stopped { mode: Mode::Router };
         state.push(Format::Json, &event);
         state.push(Format::Json, &event);
         assert_eq!((state.waiting.len(), state.lost), (MOST_WAITING, 2));

@@ -11,7 +11,7 @@ pub(crate) use log::{EventLog, Format};
 use std::net::SocketAddr;
 
 use allowlist::{HostName, Refusal};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// One event. Every string in it comes from the router itself or is a validated [`HostName`]: what strangers send is
 /// never printed raw, so that a terminal that shows the log is safe.
@@ -28,10 +28,16 @@ pub(crate) enum Event {
         version: &'static str,
     },
     /// A new allowlist is in force.
-    Reloaded { entries: usize, added: usize, removed: usize, cut: usize },
+    Reloaded {
+        entries: usize,
+        added: usize,
+        removed: usize,
+        cut: usize,
+    },
     /// A connection was let through.
     Allow {
         protocol: Protocol,
+        #[serde(serialize_with = "some_name")]
         name: HostName,
         port: u16,
         /// The address that was dialled.
@@ -45,6 +51,7 @@ pub(crate) enum Event {
     /// A connection that was let through has ended.
     Close {
         protocol: Protocol,
+        #[serde(serialize_with = "some_name")]
         name: HostName,
         port: u16,
         upstream: SocketAddr,
@@ -61,7 +68,7 @@ pub(crate) enum Event {
         code: &'static str,
         protocol: Protocol,
         /// Absent if the client sent no valid name.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_name")]
         name: Option<HostName>,
         port: u16,
         /// How often the same was refused since it was last reported, if more than once.
@@ -74,8 +81,8 @@ pub(crate) enum Event {
         /// What happened, to what, why, and what to do.
         message: String,
     },
-    /// The router ends.
-    Stopped { reason: &'static str },
+    /// The process was told to end, and does.
+    Stopped { mode: Mode },
 }
 
 /// Which service a line is about.
@@ -116,6 +123,20 @@ pub(crate) enum CloseReason {
 
 impl Event {
     pub(crate) fn refuse(refusal: Refusal, protocol: Protocol, name: Option<HostName>, port: u16) -> Self {
-        Self::Refuse { code: refusal.code(), protocol, name, port, repeated: None }
+        Self::Refuse {
+            code: refusal.code(),
+            protocol,
+            name,
+            port,
+            repeated: None,
+        }
     }
+}
+
+fn some_name<S: Serializer>(name: &HostName, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(name.as_str())
+}
+
+fn optional_name<S: Serializer>(name: &Option<HostName>, serializer: S) -> Result<S::Ok, S::Error> {
+    name.as_ref().map(HostName::as_str).serialize(serializer)
 }

@@ -19,7 +19,10 @@ pub(crate) struct Buffer(Box<[u8]>);
 
 /// Lends a buffer. Its content is whatever the last borrower left.
 pub(crate) fn lend() -> Buffer {
-    Buffer(FREE.with_borrow_mut(Vec::pop).unwrap_or_else(|| vec![0; SIZE].into_boxed_slice()))
+    Buffer(
+        FREE.with_borrow_mut(Vec::pop)
+            .unwrap_or_else(|| vec![0; SIZE].into_boxed_slice()),
+    )
 }
 
 impl Drop for Buffer {

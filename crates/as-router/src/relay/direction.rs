@@ -59,17 +59,18 @@ impl Direction {
     /// Moves `bytes` bytes and not one more.
     pub(crate) const fn exactly(bytes: u64) -> Self {
         let state = if bytes == 0 { State::Done } else { State::Empty };
-        Self { state, left: bytes, run: 0, burst: 0, passed_on: false }
+        Self {
+            state,
+            left: bytes,
+            run: 0,
+            burst: 0,
+            passed_on: false,
+        }
     }
 
     /// Whether the source has ended (or the bytes asked for have come) and all has been written.
     pub(crate) const fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
-    }
-
-    /// Bytes that a direction made by [`exactly`](Self::exactly) has not read yet.
-    pub(crate) const fn left(&self) -> u64 {
-        self.left
     }
 
     /// Moves what can be moved now; `Ready` when done. `count` is raised by each byte written.
@@ -212,11 +213,17 @@ impl Direction {
 
 /// Nothing was there after all: the next poll waits.
 fn unless_blocked(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::WouldBlock { Ok(()) } else { Err(error) }
+    if error.kind() == io::ErrorKind::WouldBlock {
+        Ok(())
+    } else {
+        Err(error)
+    }
 }
 
 /// A read that did not fill its buffer emptied the socket: saves the read that would only say `EAGAIN`. The kernel
 /// announces later bytes by a new edge, and tokio never clears an edge that came after the read.
 pub(crate) fn clear_readable(stream: &TcpStream) {
-    let _ = stream.try_io(Interest::READABLE, || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into()));
+    let _ = stream.try_io(Interest::READABLE, || {
+        io::Result::<()>::Err(io::ErrorKind::WouldBlock.into())
+    });
 }

@@ -30,7 +30,9 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     fn total(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed).wrapping_add(self.received.load(Ordering::Relaxed))
+        self.sent
+            .load(Ordering::Relaxed)
+            .wrapping_add(self.received.load(Ordering::Relaxed))
     }
 }
 
@@ -44,7 +46,11 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) const fn new(client: TcpStream, upstream: TcpStream) -> Self {
-        Self { client, upstream, in_order: false }
+        Self {
+            client,
+            upstream,
+            in_order: false,
+        }
     }
 
     /// From here on dropping it closes both sides as usual.
@@ -111,7 +117,14 @@ impl<'a> Relay<'a> {
 
     /// Whether both directions are over.
     fn poll_directions(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        let Self { client, upstream, traffic, out, back, .. } = self;
+        let Self {
+            client,
+            upstream,
+            traffic,
+            out,
+            back,
+            ..
+        } = self;
         if let Poll::Ready(result) = out.poll(cx, client, upstream, &traffic.sent) {
             result?;
             pass_on(out, back, upstream)?;
@@ -129,9 +142,10 @@ impl<'a> Relay<'a> {
         }
         let total = self.traffic.total();
         let limit = self.half_close_limit;
-        let clock = self
-            .half_closed
-            .get_or_insert_with(|| HalfClosed { sleep: Box::pin(tokio::time::sleep(limit)), seen: total });
+        let clock = self.half_closed.get_or_insert_with(|| HalfClosed {
+            sleep: Box::pin(tokio::time::sleep(limit)),
+            seen: total,
+        });
         loop {
             if clock.sleep.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;

@@ -67,7 +67,10 @@ mod tests {
             let mut cache = Cache::default();
             cache.put(name("a.example"), addresses(), Duration::from_secs(ttl), now);
             let end = now + Duration::from_secs(lives);
-            assert!(cache.get(&name("a.example"), end - Duration::from_millis(1)).is_some(), "ttl {ttl}");
+            assert!(
+                cache.get(&name("a.example"), end - Duration::from_millis(1)).is_some(),
+                "ttl {ttl}"
+            );
             assert!(cache.get(&name("a.example"), end).is_none(), "ttl {ttl}");
         }
     }
@@ -77,7 +80,12 @@ mod tests {
         let now = Instant::now();
         let mut cache = Cache::default();
         for number in 0..MOST * 3 {
-            cache.put(name(&format!("n{number}.example")), addresses(), Duration::from_secs(60), now);
+            cache.put(
+                name(&format!("n{number}.example")),
+                addresses(),
+                Duration::from_secs(60),
+                now,
+            );
             assert!(cache.names.len() <= MOST);
         }
         let last = format!("n{}.example", MOST * 3 - 1);

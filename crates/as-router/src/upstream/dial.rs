@@ -28,9 +28,14 @@ const MOST_ADDRESSES: usize = 32;
 /// [`Refusal::Overloaded`] when out of descriptors.
 pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<(TcpStream, SocketAddr), Refusal> {
     if let [only] = addresses {
-        return attempt(SocketAddr::new(*only, port)).await.map_err(|error| refusal(&error));
+        return attempt(SocketAddr::new(*only, port))
+            .await
+            .map_err(|error| refusal(&error));
     }
-    let mut waiting = addresses.iter().take(MOST_ADDRESSES).map(|&address| SocketAddr::new(address, port));
+    let mut waiting = addresses
+        .iter()
+        .take(MOST_ADDRESSES)
+        .map(|&address| SocketAddr::new(address, port));
     let mut attempts = JoinSet::new();
     let mut worst = Refusal::UpstreamUnreachable;
     loop {
@@ -42,7 +47,11 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<(TcpStream, 
             None => {}
         }
         // Without another address to start, only a result ends the wait.
-        let head_start = if waiting.len() > 0 { ATTEMPT_DELAY } else { ATTEMPT_LIMIT };
+        let head_start = if waiting.len() > 0 {
+            ATTEMPT_DELAY
+        } else {
+            ATTEMPT_LIMIT
+        };
         match timeout(head_start, attempts.join_next()).await {
             Ok(Some(Ok(Ok(connected)))) => return Ok(connected),
             Ok(Some(Ok(Err(error)))) => worst = worse(worst, refusal(&error)),
@@ -52,7 +61,11 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<(TcpStream, 
 }
 
 async fn attempt(address: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
     socket::prepare(SockRef::from(&socket))?;
     match timeout(ATTEMPT_LIMIT, socket.connect(address)).await {
         Ok(connected) => Ok((connected?, address)),

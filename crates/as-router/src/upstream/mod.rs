@@ -31,5 +31,7 @@ pub(crate) async fn connect(
         let addresses = resolver.resolve(name).await?;
         dial(&addresses, port).await
     };
-    timeout(DEADLINE, attempt).await.unwrap_or(Err(Refusal::UpstreamTimeout))
+    timeout(DEADLINE, attempt)
+        .await
+        .unwrap_or(Err(Refusal::UpstreamTimeout))
 }

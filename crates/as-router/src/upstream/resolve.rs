@@ -40,7 +40,11 @@ struct System {
 
 impl Resolver {
     pub(crate) fn new(policy: AddressPolicy) -> Self {
-        Self { policy, cache: Mutex::default(), system: Mutex::default() }
+        Self {
+            policy,
+            cache: Mutex::default(),
+            system: Mutex::default(),
+        }
     }
 
     /// The addresses of `name` that may be dialled, at least one.
@@ -56,14 +60,23 @@ impl Resolver {
             Refusal::ResolveFailed
         })?;
         let found = look_up(&resolver, name).await?;
-        let vetted: Vec<IpAddr> =
-            found.addresses.iter().copied().filter(|&address| self.policy.vet(address, is_own).is_ok()).collect();
+        let vetted: Vec<IpAddr> = found
+            .addresses
+            .iter()
+            .copied()
+            .filter(|&address| self.policy.vet(address, is_own).is_ok())
+            .collect();
         if vetted.is_empty() {
             return Err(Refusal::AddressDenied);
         }
         let vetted: Arc<[IpAddr]> = vetted.into();
         let now = Instant::now();
-        lock(&self.cache).put(name.clone(), Arc::clone(&vetted), found.valid_until.saturating_duration_since(now), now);
+        lock(&self.cache).put(
+            name.clone(),
+            Arc::clone(&vetted),
+            found.valid_until.saturating_duration_since(now),
+            now,
+        );
         Ok(vetted)
     }
 
@@ -92,7 +105,10 @@ impl Resolver {
         options.server_ordering_strategy = ServerOrderingStrategy::UserProvidedOrder;
         options.num_concurrent_reqs = 1;
         let resolver = builder.build()?;
-        *system = Some(System { stamp, resolver: resolver.clone() });
+        *system = Some(System {
+            stamp,
+            resolver: resolver.clone(),
+        });
         Ok(resolver)
     }
 }
@@ -156,7 +172,11 @@ fn found(v4: Result<Lookup, NetError>, v6: Option<Result<Lookup, NetError>>) -> 
 /// RFC 8305 section 4: families alternate, IPv6 first.
 fn interleave(v6: &[IpAddr], v4: &[IpAddr]) -> Vec<IpAddr> {
     let longer = v6.len().max(v4.len());
-    (0..longer).flat_map(|index| [v6.get(index), v4.get(index)]).flatten().copied().collect()
+    (0..longer)
+        .flat_map(|index| [v6.get(index), v4.get(index)])
+        .flatten()
+        .copied()
+        .collect()
 }
 
 /// Whether the kernel has a route for IPv6 beyond the link. Connecting a datagram socket sends nothing; it only asks
@@ -172,7 +192,11 @@ fn is_own(address: IpAddr) -> bool {
 }
 
 fn routed_from(destination: IpAddr) -> io::Result<IpAddr> {
-    let any: IpAddr = if destination.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr = if destination.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
     let socket = UdpSocket::bind((any, 0))?;
     // Port 9 is discard (RFC 863); nothing is sent.
     socket.connect(SocketAddr::new(destination, 9))?;
@@ -180,7 +204,9 @@ fn routed_from(destination: IpAddr) -> io::Result<IpAddr> {
 }
 
 fn modified(path: &str) -> Option<SystemTime> {
-    std::fs::metadata(Path::new(path)).and_then(|metadata| metadata.modified()).ok()
+    std::fs::metadata(Path::new(path))
+        .and_then(|metadata| metadata.modified())
+        .ok()
 }
 
 /// A poisoned lock cannot be: a panic aborts the process.
