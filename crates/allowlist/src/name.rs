@@ -76,6 +76,10 @@ impl HostName {
         let ascii = Uts46::new()
             .to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
             .map_err(|_| NameError::NotUts46)?;
+        // A fullwidth colon becomes a colon, which is no sign of an IPv6 address here.
+        if ascii.contains(':') && !text.contains(':') {
+            return Err(NameError::BadCharacter);
+        }
         without_dot(&ascii)
     }
 
