@@ -64,7 +64,17 @@ impl HostName {
     /// # Errors
     /// The first rule that `text` breaks.
     pub fn from_user(text: &str) -> Result<Self, NameError> {
-        let without_dot = |ascii: &str| Self::from_wire(ascii.strip_suffix('.').unwrap_or(ascii).as_bytes());
+        let without_dot = |ascii: &str| {
+            let name = Self::from_wire(ascii.strip_suffix('.').unwrap_or(ascii).as_bytes());
+            // One dot is allowed here, so what a second one leaves is an empty label.
+            name.map_err(|error| {
+                if error == NameError::TrailingDot {
+                    NameError::EmptyLabel
+                } else {
+                    error
+                }
+            })
+        };
         if text.is_ascii() && !has_a_label(text) {
             return without_dot(text);
         }
