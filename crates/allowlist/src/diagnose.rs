@@ -46,6 +46,19 @@ pub(crate) fn entry(text: &str) -> Finding {
 }
 
 fn blank(text: &str) -> Option<Finding> {
+    let trimmed = text.trim();
+    if trimmed.len() < text.len() {
+        // Only spaces and tabs are blanks of the grammar; a no-break space comes from copying off a page.
+        let start = if text.starts_with(char::is_whitespace) {
+            0
+        } else {
+            trimmed.len()
+        };
+        let message = "an unusual blank stands beside the entry";
+        let mut finding = Finding::new(Code::BadCharacter, start..text.len(), message, "use spaces and tabs");
+        finding.range.end = start + text.get(start..)?.chars().next()?.len_utf8();
+        return Some(finding);
+    }
     let at = text.find(char::is_whitespace)?;
     let second = at + text.get(at..)?.find(|c: char| !c.is_whitespace())?;
     let (first_word, rest) = (text.get(..at)?, text.get(second..)?);
@@ -65,7 +78,8 @@ fn blank(text: &str) -> Option<Finding> {
         "put a second entry on a line of its own, and `#` before a comment",
     );
     if let Some(first) = guess(first_word) {
-        let is_list = rest.split_whitespace().all(|word| syntax::target(word).is_some());
+        let is_entry = |word: &str| word.contains('.') && syntax::target(word).is_some();
+        let is_list = rest.split_whitespace().all(is_entry);
         if !is_list {
             finding.fix = Some(format!("{first} # {}", crate::escape::for_terminal(rest.as_bytes())));
             finding.help = "a comment starts with `#`".into();
@@ -108,8 +122,7 @@ fn ip_literal(text: &str) -> Option<Finding> {
         Code::IpLiteral,
         0..text.len(),
         "this is an IP address, or would be read as one",
-        "list the host name that programs use; the sandbox reaches names only, and a name whose last label is a number \
-         is an address to many programs",
+        "list the host name instead: the sandbox reaches hosts by name only (a name that ends in a number is an address)",
     ))
 }
 
@@ -168,7 +181,7 @@ fn port(text: &str) -> Option<Finding> {
         ));
     }
     if let Some(ports) = ports(digits) {
-        return Some(several_ports(host, &ports, range));
+        return Some(several_ports(host, &ports, digits.contains('-'), range));
     }
     let error = syntax::port(digits).err();
     match error {
@@ -207,10 +220,12 @@ fn ports(digits: &str) -> Option<Vec<&str>> {
     (ports.len() > 1 && all_are_numbers).then_some(ports)
 }
 
-fn several_ports(host: &str, ports: &[&str], range: Range<usize>) -> Finding {
+fn several_ports(host: &str, ports: &[&str], is_range: bool, range: Range<usize>) -> Finding {
     let numbers: Vec<u16> = ports.iter().filter_map(|port| port.parse().ok()).collect();
     let list: Vec<u16> = match numbers.as_slice() {
-        [first, last] if first <= last => (*first..=*last).take(usize::from(PORTS_WRITTEN_OUT) + 1).collect(),
+        [first, last] if is_range && first <= last => {
+            (*first..=*last).take(usize::from(PORTS_WRITTEN_OUT) + 1).collect()
+        }
         all => all.iter().copied().take(usize::from(PORTS_WRITTEN_OUT) + 1).collect(),
     };
     let mut lines: Vec<String> = list
@@ -264,7 +279,7 @@ fn name(text: &str) -> Finding {
         NameError::IpLiteral => (
             Code::IpLiteral,
             start..end,
-            "list the host name that programs use; the sandbox reaches names only",
+            "list the host name instead: the sandbox reaches hosts by name only",
         ),
         NameError::NotUts46 => (
             Code::NotUts46,
@@ -312,11 +327,12 @@ fn authority(text: &str) -> &str {
 fn guess(text: &str) -> Option<Target> {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     let joined: String = text.split_whitespace().collect();
-    let is_list = joined.len() < text.len() && !joined.contains(':');
+    let is_list = text.trim().contains(char::is_whitespace) && !joined.contains(':');
     if is_list {
         return None;
     }
-    let authority = authority(&joined);
+    let quotes = ['"', '\'', '`', '<', '>', '(', ')', ',', ';'];
+    let authority = authority(joined.trim_matches(quotes));
     let has_user = joined.contains('@');
     let (host, port) = match authority.split_once(':') {
         Some((host, port)) => (host, Some(port)),

@@ -22,6 +22,8 @@ pub struct Allowlist {
     suffixes: HashTable<u32>,
     /// Proper parents of all entries' names.
     parents: HashTable<Parent>,
+    /// Hashes of one name and its parents, while it is inserted.
+    scratch: Vec<(usize, u64)>,
 }
 
 /// A parent domain, as a part of an entry's name.
@@ -170,6 +172,7 @@ impl Allowlist {
             ports: HashTable::with_capacity(ports),
             suffixes: HashTable::with_capacity(suffixes),
             parents: HashTable::new(),
+            scratch: Vec::new(),
         }
     }
 
@@ -235,19 +238,22 @@ impl Allowlist {
     fn insert_parents(&mut self, entry: u32) {
         let entries = &self.entries;
         let name = text(entries, entry);
-        for (start, hash) in hash::name_and_parents(name) {
+        self.scratch.clear();
+        self.scratch.extend(hash::name_and_parents(name));
+        // The nearest first: if a parent is there, so are its own parents.
+        for &(start, hash) in self.scratch.iter().rev().skip(1) {
             let (Some(part), Ok(place)) = (name.get(start..), u8::try_from(start)) else {
-                continue;
+                return;
             };
-            if start > 0 {
-                self.parents
-                    .entry(
-                        hash,
-                        |&parent| parent_text(entries, parent) == part,
-                        |&parent| hash::name(parent_text(entries, parent)),
-                    )
-                    .or_insert(Parent { entry, start: place });
-            }
+            let slot = self.parents.entry(
+                hash,
+                |&parent| parent_text(entries, parent) == part,
+                |&parent| hash::name(parent_text(entries, parent)),
+            );
+            match slot {
+                hash_table::Entry::Occupied(_) => return,
+                hash_table::Entry::Vacant(free) => free.insert(Parent { entry, start: place }),
+            };
         }
     }
 }

@@ -64,7 +64,17 @@ impl HostName {
     /// # Errors
     /// The first rule that `text` breaks.
     pub fn from_user(text: &str) -> Result<Self, NameError> {
-        let without_dot = |ascii: &str| Self::from_wire(ascii.strip_suffix('.').unwrap_or(ascii).as_bytes());
+        let without_dot = |ascii: &str| {
+            let name = Self::from_wire(ascii.strip_suffix('.').unwrap_or(ascii).as_bytes());
+            // One dot is allowed here, so what a second one leaves is an empty label.
+            name.map_err(|error| {
+                if error == NameError::TrailingDot {
+                    NameError::EmptyLabel
+                } else {
+                    error
+                }
+            })
+        };
         if text.is_ascii() && !has_a_label(text) {
             return without_dot(text);
         }
@@ -76,6 +86,10 @@ impl HostName {
         let ascii = Uts46::new()
             .to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
             .map_err(|_| NameError::NotUts46)?;
+        // A fullwidth colon becomes a colon, which is no sign of an IPv6 address here.
+        if ascii.contains(':') && !text.contains(':') {
+            return Err(NameError::BadCharacter);
+        }
         without_dot(&ascii)
     }
 

@@ -86,3 +86,51 @@ impl Places {
 /// No place is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn assigned(homes: &[u32], primary: u32, total: u32) -> Result<BTreeMap<u32, u32>, Full> {
+        let mut claims: Vec<_> = (0..).zip(homes).map(|(owner, &home)| Claim { home, owner }).collect();
+        claims.sort_unstable();
+        let mut places = BTreeMap::new();
+        Places::new(primary, total).assign(&claims, |owner, place| {
+            places.insert(owner, place);
+        })?;
+        Ok(places)
+    }
+
+    proptest! {
+        /// Small tables, so that collisions, wrapping and the overflow are the rule.
+        #[test]
+        fn everyone_gets_one_place_of_their_own_while_there_are_any(
+            primary in 1..140_u32, more in 0..140_u32, seeds in prop::collection::vec(any::<u32>(), 0..300)
+        ) {
+            let total = primary + more;
+            let homes: Vec<_> = seeds.iter().map(|seed| seed % primary).collect();
+            let places = assigned(&homes, primary, total);
+            prop_assert_eq!(places.is_ok(), homes.len() <= total as usize);
+            if let Ok(places) = places {
+                let mut taken: Vec<_> = places.values().copied().collect();
+                taken.sort_unstable();
+                taken.dedup();
+                prop_assert_eq!(taken.len(), homes.len());
+                prop_assert!(taken.iter().all(|&place| place < total));
+                if homes.len() <= primary as usize {
+                    prop_assert!(taken.iter().all(|&place| place < primary));
+                }
+                // Whoever is the only one to want a place has it.
+                for (owner, home) in (0..).zip(&homes) {
+                    if homes.iter().filter(|other| *other == home).count() == 1 {
+                        prop_assert_eq!(places[&owner], *home);
+                    }
+                }
+            }
+        }
+    }
+}

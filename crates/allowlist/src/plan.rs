@@ -212,8 +212,14 @@ impl Plan {
             planned.live = list.exact(name, hash::name(name)).is_some();
         }
         let known = self.names.len();
-        let exact = list.entries().filter(|entry| entry.rule() == Rule::Exact);
-        for entry in exact {
+        let exact = || list.entries().filter(|entry| entry.rule() == Rule::Exact);
+        self.names.reserve(exact().count().saturating_sub(known));
+        let hash_of = |&index: &u32| {
+            let planned = self.names.get(index as usize);
+            planned.map_or(0, |planned| hash::name(planned.name.as_str()))
+        };
+        self.by_name.reserve(exact().count().saturating_sub(known), hash_of);
+        for entry in exact() {
             let name = entry.name();
             let hash = hash::name(name.as_str());
             let (names, by_name) = (&mut self.names, &mut self.by_name);

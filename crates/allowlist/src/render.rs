@@ -68,7 +68,7 @@ impl Diagnostics {
         let renderer = renderer.decor_style(DecorStyle::Ascii);
         let mut text = String::new();
         for diagnostic in self.kept.iter().take(Self::DRAWN) {
-            text.push_str(&renderer.render(&[draw(&self.file, diagnostic)]));
+            text.push_str(&renderer.render(&draw(&self.file, diagnostic)));
             text.push_str("\n\n");
         }
         let left = self.total - self.kept.len().min(Self::DRAWN);
@@ -79,28 +79,35 @@ impl Diagnostics {
     }
 }
 
-fn draw<'a>(file: &'a str, diagnostic: &'a Diagnostic) -> Group<'a> {
+fn draw<'a>(file: &'a str, diagnostic: &'a Diagnostic) -> Vec<Group<'a>> {
     let level = match diagnostic.code.severity() {
         Severity::Fault => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let mut origin = Origin::path(file);
+    let title = level
+        .clone()
+        .primary_title(&diagnostic.message)
+        .id(diagnostic.code.as_str());
+    let help = Level::HELP.message(&diagnostic.help);
+    let origin = Origin::path(file);
     let excerpt = &diagnostic.excerpt;
-    let mut group = Group::with_title(level.primary_title(&diagnostic.message).id(diagnostic.code.as_str()));
     if excerpt.line.is_empty() {
-        group = group.element(origin);
-    } else {
-        // The place is the file's: the excerpt may be clipped and escaped.
-        origin = origin
-            .line(diagnostic.line as usize)
-            .char_column(diagnostic.column as usize);
-        group = group.element(origin).element(
-            Snippet::source(&excerpt.line)
-                .line_start(diagnostic.line as usize)
-                .annotation(AnnotationKind::Primary.span(excerpt.span.clone())),
-        );
+        return vec![Group::with_title(title).element(origin).element(help)];
     }
-    group.element(Level::HELP.message(&diagnostic.help))
+    let (line, column) = (diagnostic.line as usize, diagnostic.column as usize);
+    let snippet = Snippet::source(&excerpt.line)
+        .line_start(line)
+        .annotation(AnnotationKind::Primary.span(excerpt.span.clone()));
+    let before = excerpt.line.get(..excerpt.span.start).unwrap_or_default();
+    if before.chars().count() + 1 == column {
+        return vec![Group::with_title(title).element(snippet.path(file)).element(help)];
+    }
+    // The excerpt is clipped or escaped, and its columns are not the file's. Two groups, since within one an excerpt
+    // without a path of its own is drawn as one of another file.
+    vec![
+        Group::with_title(title).element(origin.line(line).char_column(column)),
+        Group::with_level(level).element(snippet).element(help),
+    ]
 }
 
 /// The kept ones.
