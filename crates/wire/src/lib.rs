@@ -1,5 +1,5 @@
 //! Parsers of what strangers send: bytes in, verdicts out. No sockets, no clock.
 
 pub mod dns;
-pub mod tls;
 pub mod http;
+pub mod tls;
