@@ -69,3 +69,6 @@ impl Direction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

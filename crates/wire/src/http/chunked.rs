@@ -19,6 +19,8 @@ const LONGEST_DECISIVE: usize = 17;
 #[derive(Debug)]
 pub(super) struct Chunked {
     state: State,
+    /// Bytes of the trailer section so far.
+    trailers: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +31,15 @@ enum State {
     Data { left: u64 },
     DataCr,
     DataLf,
-    Trailer { name: Name, length: u16 },
-    TrailerValue { length: u16 },
-    TrailerEnd { length: u16 },
+    TrailerName(Name),
+    TrailerValue,
+    TrailerEnd,
     LastLf,
     Done,
 }
 
 /// The start of a trailer's name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name {
     start: [u8; LONGEST_DECISIVE],
     length: usize,
@@ -45,7 +47,10 @@ struct Name {
 
 impl Chunked {
     pub(super) const fn new() -> Self {
-        Self { state: State::SIZE }
+        Self {
+            state: State::SIZE,
+            trailers: 0,
+        }
     }
 
     pub(super) const fn is_done(&self) -> bool {
@@ -83,6 +88,12 @@ impl Chunked {
                     taken += data;
                 }
                 state => {
+                    if state.is_trailers() {
+                        self.trailers += 1;
+                    }
+                    if self.trailers > MAX_TRAILERS {
+                        return None;
+                    }
                     self.state = state.next(byte)?;
                     taken += 1;
                 }
@@ -97,6 +108,13 @@ impl State {
 
     const fn data(left: u64) -> Self {
         if left == 0 { Self::DataCr } else { Self::Data { left } }
+    }
+
+    const fn is_trailers(self) -> bool {
+        matches!(
+            self,
+            Self::TrailerName(_) | Self::TrailerValue | Self::TrailerEnd | Self::LastLf
+        )
     }
 
     fn next(self, byte: u8) -> Option<Self> {
@@ -119,42 +137,16 @@ impl State {
                 size,
                 length: length + 1,
             },
-            (Self::SizeEnd { size: 0 }, b'\n') => Self::Trailer {
-                name: Name::default(),
-                length: 0,
-            },
+            (Self::SizeEnd { size: 0 }, b'\n') => Self::TrailerName(Name::EMPTY),
             (Self::SizeEnd { size }, b'\n') => Self::data(size),
             (Self::DataCr, b'\r') => Self::DataLf,
             (Self::DataLf, b'\n') => Self::SIZE,
-            (
-                Self::Trailer {
-                    length: MAX_TRAILERS, ..
-                }
-                | Self::TrailerValue { length: MAX_TRAILERS },
-                _,
-            ) => {
-                return None;
-            }
-            (
-                Self::Trailer {
-                    name: Name { length: 0, .. },
-                    ..
-                },
-                b'\r',
-            ) => Self::LastLf,
-            (Self::Trailer { name, length }, _) if is_token(byte) => Self::Trailer {
-                name: name.push(byte),
-                length: length + 1,
-            },
-            (Self::Trailer { name, length }, b':') if name.length > 0 && !name.is_decisive() => {
-                Self::TrailerValue { length: length + 1 }
-            }
-            (Self::TrailerValue { length }, b'\r') => Self::TrailerEnd { length },
-            (Self::TrailerValue { length }, _) if is_text(byte) => Self::TrailerValue { length: length + 1 },
-            (Self::TrailerEnd { length }, b'\n') => Self::Trailer {
-                name: Name::default(),
-                length,
-            },
+            (Self::TrailerName(Name { length: 0, .. }), b'\r') => Self::LastLf,
+            (Self::TrailerName(name), _) if is_token(byte) => Self::TrailerName(name.push(byte)),
+            (Self::TrailerName(name), b':') if name.length > 0 && !name.is_decisive() => Self::TrailerValue,
+            (Self::TrailerValue, b'\r') => Self::TrailerEnd,
+            (Self::TrailerValue, _) if is_text(byte) => Self::TrailerValue,
+            (Self::TrailerEnd, b'\n') => Self::TrailerName(Name::EMPTY),
             (Self::LastLf, b'\n') => Self::Done,
             _ => return None,
         })
@@ -162,6 +154,11 @@ impl State {
 }
 
 impl Name {
+    const EMPTY: Self = Self {
+        start: [0; LONGEST_DECISIVE],
+        length: 0,
+    };
+
     fn push(mut self, byte: u8) -> Self {
         if let Some(place) = self.start.get_mut(self.length) {
             *place = byte;

@@ -6,7 +6,7 @@ use allowlist::Refusal;
 
 use super::fields::{Connection, Version, elements, read_length, same_name, set_once};
 use super::head::HeadReader;
-use super::{BodyLength, MAX_FIELDS, Method};
+use super::{BodyLength, MAX_FIELDS, Method, RequestHead};
 
 /// What the router has to know of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,13 @@ impl ResponseHead {
     #[must_use]
     pub const fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
+    }
+
+    /// Whether the connection is no longer HTTP after this response: the upstream's 101 to a request that offered
+    /// it, and nothing else (RUSTSEC-2026-0033).
+    #[must_use]
+    pub const fn switches_protocols(&self, request: &RequestHead) -> bool {
+        self.status == 101 && request.upgrade
     }
 }
 
