@@ -6,15 +6,14 @@ mod connections;
 mod dns;
 mod event;
 mod forward;
-mod forwarder;
 mod http;
 mod limits;
 mod listener;
+mod mode;
 mod policy;
 mod port_owner;
 mod probe;
 mod relay;
-mod router;
 mod routes;
 mod service;
 mod signals;
@@ -32,8 +31,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, CommonArgs};
 use crate::event::{Event, EventLog};
+use crate::mode::{StartError, forwarder, router};
 use crate::policy::LoadError;
-use crate::router::StartError;
 
 fn main() -> ExitCode {
     // Ends the process with status 2 for a usage error, 0 for --help and --version.

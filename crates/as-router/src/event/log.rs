@@ -4,10 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
-
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::fold::Fold;
 use super::{Event, text};
@@ -193,17 +190,11 @@ fn write_out(shared: &Shared) {
 }
 
 fn line(out: &mut Vec<u8>, format: Format, event: &Event) {
-    let now = OffsetDateTime::now_utc();
-    // Milliseconds: more is noise, and lines up worse.
-    let now = now
-        .replace_nanosecond(now.millisecond() as u32 * 1_000_000)
-        .unwrap_or(now);
+    let time = humantime::format_rfc3339_millis(SystemTime::now());
     match format {
         Format::Json => {
             let start = out.len();
-            out.extend_from_slice(b"{\"time\":\"");
-            let _ = now.format_into(out, &Rfc3339);
-            out.extend_from_slice(b"\",");
+            let _ = write!(out, "{{\"time\":\"{time}\",");
             let object = out.len();
             // An Event is a struct of plain fields, and a vector takes every byte.
             if serde_json::to_writer(&mut *out, event).is_err() {
@@ -214,9 +205,7 @@ fn line(out: &mut Vec<u8>, format: Format, event: &Event) {
             out.remove(object);
         }
         Format::Text => {
-            let _ = now.format_into(out, &Rfc3339);
-            out.push(b' ');
-            let _ = write!(out, "{}", text::Line(event));
+            let _ = write!(out, "{time} {}", text::Line(event));
         }
     }
     out.push(b'\n');

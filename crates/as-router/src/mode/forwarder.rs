@@ -8,21 +8,21 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use allowlist::{Plan, Refusal};
+use allowlist::Refusal;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use super::{StartError, reload_failed, reloaded, report_ready, report_warnings, spawn};
 use crate::cli::ForwarderArgs;
 use crate::event::{Event, EventLog, Mode, Protocol};
 use crate::limits::{Limits, raise_descriptor_limit};
 use crate::listener::{Permit, accept_loop, listen};
 use crate::policy::{LoadError, Policy, load};
 use crate::relay::{End, Pair, Relay, Traffic};
-use crate::router::{StartError, reload_failed, reloaded, report_ready, report_warnings, spawn};
-use crate::routes::{Route, Routes};
+use crate::routes::{self, Route, Routes};
 use crate::signals::{Signal, Signals};
 use crate::{relay, socket};
 
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     let tls = listen(any(args.common.tls_port))?;
     let http = listen(any(args.common.http_port))?;
     let mut routes = Routes::default();
-    let wanted = wanted(&policy.plan, args);
+    let wanted = routes::of_forwarder(&policy.plan, args);
     let prepared = routes.prepare(&wanted)?;
 
     let limits = Limits::share(descriptors, wanted.len() + 2);
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         log: log.clone(),
         router: args.router,
         half_close_limit: args.common.half_close_limit,
-        diverted: Mutex::new(diverted(&policy.plan, args)),
+        diverted: Mutex::new(routes::diverted(&policy.plan, args)),
     });
     let limit = Arc::new(Semaphore::new(limits.connections));
     let serve = |listener: TcpListener, router_port: u16, protocol: Protocol| {
@@ -121,12 +121,12 @@ fn reload(
     let (allowlist, warnings) = load(&args.common.allowlist)?;
     report_warnings(&forwarder.log, &warnings);
     let new = old.successor(allowlist).map_err(LoadError::from)?;
-    let wanted = wanted(&new.plan, args);
+    let wanted = routes::of_forwarder(&new.plan, args);
     let prepared = routes.prepare(&wanted)?;
     routes.commit(&wanted, prepared, |route, listener| {
         serve(listener, route.port, Protocol::Tcp)
     });
-    *forwarder.diverted.lock().unwrap_or_else(PoisonError::into_inner) = diverted(&new.plan, args);
+    *forwarder.diverted.lock().unwrap_or_else(PoisonError::into_inner) = routes::diverted(&new.plan, args);
     let event = reloaded(old, &new, 0);
     Ok((new, event))
 }
@@ -196,31 +196,6 @@ async fn dial(router: SocketAddr) -> std::io::Result<TcpStream> {
     }?;
     socket::prepare(SockRef::from(&socket))?;
     socket.connect(router).await
-}
-
-/// The listeners of the `host:port` entries; the route's port is the router's.
-fn wanted(plan: &Plan, args: &ForwarderArgs) -> Vec<Route> {
-    let shared = [args.common.tls_port, args.common.http_port];
-    let own = plan.forwards().iter().filter(|forward| !shared.contains(&forward.port));
-    own.map(|forward| Route {
-        listen: SocketAddr::new(forward.address.into(), forward.port),
-        name: forward.name.clone(),
-        port: forward.router_port,
-    })
-    .collect()
-}
-
-fn diverted(plan: &Plan, args: &ForwarderArgs) -> HashMap<SocketAddr, u16> {
-    let shared = [args.common.tls_port, args.common.http_port];
-    let on_shared = plan.forwards().iter().filter(|forward| shared.contains(&forward.port));
-    on_shared
-        .map(|forward| {
-            (
-                SocketAddr::new(forward.address.into(), forward.port),
-                forward.router_port,
-            )
-        })
-        .collect()
 }
 
 fn listeners(args: &ForwarderArgs, routes: &[Route]) -> Vec<String> {

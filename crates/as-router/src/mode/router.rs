@@ -1,51 +1,26 @@
 //! Router mode: opens the listeners, serves them, and obeys signals.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use allowlist::{AddressPolicy, Diagnostics, Forward};
+use allowlist::AddressPolicy;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
+use super::{StartError, reload_failed, reloaded, report_ready, report_warnings, spawn};
 use crate::cli::RouterArgs;
 use crate::connections::Connections;
-use crate::dns::{self, Answer};
+use crate::dns;
 use crate::event::{Event, EventLog, Mode};
 use crate::limits::{Limits, raise_descriptor_limit};
-use crate::listener::{ListenError, accept_loop, listen};
+use crate::listener::{accept_loop, listen};
 use crate::policy::{LoadError, Policy, PolicyStore, load};
-use crate::routes::{Route, Routes};
+use crate::routes::{self, Route, Routes};
 use crate::service::Services;
 use crate::signals::{Signal, Signals};
 use crate::upstream::Resolver;
 use crate::{forward, http, relay, tls};
-
-/// Why router or forwarder did not start, or ended.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    #[error(transparent)]
-    Conflict(#[from] PortConflict),
-    #[error("cannot {what}: {error}")]
-    System { what: &'static str, error: std::io::Error },
-}
-
-/// With one address for all names, one port can only stand for one host.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "with --answer {address}, port {port} can only lead to one host, but {first} and {second} need it; remove one, or \
-     use a forwarder (as-router forward), where every name has an address of its own"
-)]
-pub(crate) struct PortConflict {
-    address: IpAddr,
-    port: u16,
-    first: String,
-    second: String,
-}
 
 /// Longest wait for connections to end by themselves after SIGTERM.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -73,7 +48,7 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
     let tls = listen(at(args.common.tls_port))?;
     let http = listen(at(args.common.http_port))?;
     let mut routes = Routes::default();
-    let wanted = wanted(&policy, args)?;
+    let wanted = routes::of_router(&policy.plan, args)?;
     let prepared = routes.prepare(&wanted)?;
 
     let limits = Limits::share(descriptors, wanted.len() + 4);
@@ -178,7 +153,7 @@ fn reload(
     report_warnings(&services.log, &warnings);
     let old = services.policy.current();
     let new = Arc::new(old.successor(allowlist).map_err(LoadError::from)?);
-    let wanted = wanted(&new, args)?;
+    let wanted = routes::of_router(&new.plan, args)?;
     let prepared = routes.prepare(&wanted)?;
     // From here on nothing fails.
     services.policy.replace(Arc::clone(&new));
@@ -186,60 +161,6 @@ fn reload(
     services.resolver.forget();
     let cut = services.connections.cut_revoked(&new.allowlist);
     Ok(reloaded(&old, &new, cut))
-}
-
-pub(crate) fn reloaded(old: &Policy, new: &Policy, cut: usize) -> Event {
-    let texts = |policy: &Policy| {
-        policy
-            .allowlist
-            .entries()
-            .map(ToString::to_string)
-            .collect::<std::collections::HashSet<_>>()
-    };
-    let (before, after) = (texts(old), texts(new));
-    Event::Reloaded {
-        entries: after.len(),
-        added: after.difference(&before).count(),
-        removed: before.difference(&after).count(),
-        cut,
-    }
-}
-
-pub(crate) fn reload_failed(error: &StartError) -> Event {
-    let mut message = format!("the old allowlist stays in force: {error}");
-    if let StartError::Load(LoadError::Faults(faults)) = error {
-        message.push('\n');
-        message.push_str(&faults.render(false));
-    }
-    Event::Fault {
-        code: "reload-failed",
-        message,
-    }
-}
-
-pub(crate) fn report_warnings(log: &EventLog, warnings: &Diagnostics) {
-    for warning in warnings.iter() {
-        let message = format!("{}:{}: {}", warnings.file(), warning.line, warning.message);
-        log.report(&Event::Fault {
-            code: warning.code.as_str(),
-            message,
-        });
-    }
-}
-
-pub(crate) fn report_ready(log: &EventLog, mode: Mode, entries: usize, listeners: Vec<String>) {
-    let ready = Event::Ready {
-        mode,
-        entries,
-        listeners,
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    // Whoever started the process waits for this line.
-    log.report_and_flush(&ready);
-}
-
-pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-    tokio::spawn(task).abort_handle()
 }
 
 fn listeners(args: &RouterArgs, routes: &[Route]) -> Vec<String> {
@@ -253,41 +174,4 @@ fn listeners(args: &RouterArgs, routes: &[Route]) -> Vec<String> {
         .into_iter()
         .chain(routes.iter().map(|route| format!("tcp://{}", route.listen)))
         .collect()
-}
-
-/// The listeners of the `host:port` entries. With a forwarder each has a router port of its own; without one, clients
-/// come to the real port.
-fn wanted(policy: &Policy, args: &RouterArgs) -> Result<Vec<Route>, PortConflict> {
-    let forwards = policy.plan.forwards();
-    let route = |forward: &Forward, port| Route {
-        listen: SocketAddr::new(args.listen, port),
-        name: forward.name.clone(),
-        port: forward.port,
-    };
-    let Answer::Fixed(address) = args.answer else {
-        return Ok(forwards
-            .iter()
-            .map(|forward| route(forward, forward.router_port))
-            .collect());
-    };
-    let mut taken: std::collections::HashMap<u16, String> = [
-        (args.dns_port, "DNS".to_owned()),
-        (args.common.tls_port, "TLS".to_owned()),
-        (args.common.http_port, "HTTP".to_owned()),
-    ]
-    .into();
-    let mut wanted = Vec::new();
-    for forward in forwards {
-        let second = format!("{}:{} (line {})", forward.name, forward.port, forward.line);
-        if let Some(first) = taken.insert(forward.port, second.clone()) {
-            return Err(PortConflict {
-                address: address.into(),
-                port: forward.port,
-                first,
-                second,
-            });
-        }
-        wanted.push(route(forward, forward.port));
-    }
-    Ok(wanted)
 }
