@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::event::{Event, EventLog};
+use crate::heartbeat;
 use crate::port_owner;
 use crate::socket;
 
@@ -93,7 +94,10 @@ pub(crate) async fn accept_loop(
     // The semaphore is never closed.
     while let Ok(permit) = Arc::clone(&limit).acquire_owned().await {
         match listener.accept().await {
-            Ok((stream, peer)) => serve(stream, peer, permit),
+            Ok((stream, peer)) => {
+                heartbeat::keep_going();
+                serve(stream, peer, permit);
+            }
             Err(error) => match Severity::of(&error) {
                 Severity::OneConnection => {}
                 Severity::Exhausted => {

@@ -6,6 +6,7 @@ mod connections;
 mod dns;
 mod event;
 mod forward;
+mod heartbeat;
 mod http;
 mod limits;
 mod listener;

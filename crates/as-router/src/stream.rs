@@ -33,9 +33,16 @@ pub(crate) async fn read_more(stream: &TcpStream, into: &mut Vec<u8>) -> io::Res
         stream.readable().await?;
         // Room is made only now: a silent client holds none.
         into.reserve(2048);
+        let room = into.capacity() - into.len();
         match stream.try_read_buf(into) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            result => return result,
+            Ok(read) => {
+                if read < room && read > 0 {
+                    relay::clear_readable(stream);
+                }
+                return Ok(read);
+            }
+            Err(error) => return Err(error),
         }
     }
 }

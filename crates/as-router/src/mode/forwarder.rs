@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use allowlist::Refusal;
-use socket2::SockRef;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -149,7 +148,7 @@ async fn serve(
     }
     let router_port = forwarder.divert(&client).unwrap_or(router_port);
     let router = SocketAddr::new(forwarder.router, router_port);
-    let upstream = match timeout(ROUTER_LIMIT, dial(router)).await {
+    let upstream = match timeout(ROUTER_LIMIT, socket::connect(router)).await {
         Ok(Ok(upstream)) => upstream,
         Ok(Err(error)) if socket::is_exhausted(&error) => {
             forwarder
@@ -186,16 +185,6 @@ impl Forwarder {
         }
         diverted.get(&client.local_addr().ok()?).copied()
     }
-}
-
-async fn dial(router: SocketAddr) -> std::io::Result<TcpStream> {
-    let socket = if router.is_ipv4() {
-        TcpSocket::new_v4()
-    } else {
-        TcpSocket::new_v6()
-    }?;
-    socket::prepare(SockRef::from(&socket))?;
-    socket.connect(router).await
 }
 
 fn listeners(args: &ForwarderArgs, routes: &[Route]) -> Vec<String> {

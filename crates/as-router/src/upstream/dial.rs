@@ -5,8 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use allowlist::Refusal;
-use socket2::SockRef;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -61,13 +60,8 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<(TcpStream, 
 }
 
 async fn attempt(address: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
-    let socket = if address.is_ipv4() {
-        TcpSocket::new_v4()
-    } else {
-        TcpSocket::new_v6()
-    }?;
-    socket::prepare(SockRef::from(&socket))?;
-    match timeout(ATTEMPT_LIMIT, socket.connect(address)).await {
+    let connecting = socket::connect(address);
+    match timeout(ATTEMPT_LIMIT, connecting).await {
         Ok(connected) => Ok((connected?, address)),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
