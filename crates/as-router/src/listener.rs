@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::event::{Event, EventLog};
 use crate::heartbeat;
 use crate::port_owner;
-use crate::socket;
+use crate::{socket, sys};
 
 /// Connections that wait in the kernel while the router is at its limit; `net.core.somaxconn` (4096 by default) caps it.
 const BACKLOG: i32 = 4096;
@@ -62,11 +63,24 @@ impl ListenError {
     }
 }
 
+/// Who speaks first on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// The client, in every protocol of the port: it is accepted with its first bytes, one wake-up instead of two.
+    Client,
+    /// Anyone: ssh and SMTP servers greet first.
+    Any,
+}
+
+/// How long a client that says nothing stays in the kernel before it is accepted after all, and its deadline for the
+/// first message begins: the shortest the kernel knows, one retransmission of the SYN-ACK.
+const DEFER_SECONDS: u16 = 1;
+
 /// Opens a listening TCP socket; accepted sockets inherit its options.
 ///
 /// # Errors
 /// A sentence for the user.
-pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+pub(crate) fn listen(address: SocketAddr, opening: Opening) -> Result<TcpListener, ListenError> {
     let open = || {
         let socket = Socket::new(
             Domain::for_address(address),
@@ -76,6 +90,9 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
         // Without it, connections of an earlier process in TIME_WAIT would hold the port.
         socket.set_reuse_address(true)?;
         socket::prepare(SockRef::from(&socket))?;
+        if opening == Opening::Client {
+            sys::set_tcp_defer_accept(socket.as_fd(), DEFER_SECONDS)?;
+        }
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         TcpListener::from_std(socket.into())

@@ -20,6 +20,7 @@ mod service;
 mod signals;
 mod socket;
 mod stream;
+mod sys;
 mod tls;
 mod upstream;
 

@@ -9,7 +9,7 @@ use tokio::task::AbortHandle;
 
 use crate::cli::{ForwarderArgs, RouterArgs};
 use crate::dns::Answer;
-use crate::listener::{ListenError, listen};
+use crate::listener::{ListenError, Opening, listen};
 
 /// One listener and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ impl Routes {
     /// When one cannot be opened; those that were are closed again.
     pub(crate) fn prepare(&self, wanted: &[Route]) -> Result<Prepared, ListenError> {
         let new = wanted.iter().filter(|route| !self.open.contains_key(route));
-        let opened = new.map(|route| Ok((route.clone(), listen(route.listen)?)));
+        let opened = new.map(|route| Ok((route.clone(), listen(route.listen, Opening::Any)?)));
         Ok(Prepared(opened.collect::<Result<_, ListenError>>()?))
     }
 

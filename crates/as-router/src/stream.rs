@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::net::RecvFlags;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -13,6 +14,9 @@ use crate::socket;
 /// socket with unread bytes resets it, and the client would never see the answer (netty #6818, gunicorn #3590).
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 const DRAIN_BYTES: usize = 4 * 1024 * 1024;
+
+/// Room for a read into a growing buffer: today's ClientHello with its post-quantum share, about 1,800 bytes, fits.
+const READ_ROOM: usize = 2048;
 
 /// Writes all of `bytes`.
 pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
@@ -27,12 +31,20 @@ pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
+/// Reads what came with a connection, without waiting to hear of it: a deferred accept hands out connections whose first
+/// bytes are there. Nothing there is nothing read.
+pub(crate) fn read_early(stream: &TcpStream, into: &mut Vec<u8>) {
+    into.reserve(READ_ROOM);
+    // An error shows itself again at the next read.
+    let _ = rustix::net::recv(stream, rustix::buffer::spare_capacity(into), RecvFlags::DONTWAIT);
+}
+
 /// Reads what is there, at least one byte, to the end of `into`; 0 at the end of the stream.
 pub(crate) async fn read_more(stream: &TcpStream, into: &mut Vec<u8>) -> io::Result<usize> {
     loop {
         stream.readable().await?;
         // Room is made only now: a silent client holds none.
-        into.reserve(2048);
+        into.reserve(READ_ROOM);
         let room = into.capacity() - into.len();
         match stream.try_read_buf(into) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -93,6 +105,15 @@ impl Inbox {
         if self.is_empty() {
             *self = Self::default();
         }
+    }
+
+    /// Reads what came with a connection; see [`read_early`].
+    pub(crate) fn fill_early(&mut self, stream: &TcpStream) {
+        let buffer = self.buffer.get_or_insert_with(relay::lend_buffer);
+        if let Ok((read, _)) = rustix::net::recv(stream, &mut **buffer, RecvFlags::DONTWAIT) {
+            self.end = read;
+        }
+        self.consume(0);
     }
 
     /// Waits for bytes and reads them; 0 at the end of the stream. What is unused must be less than a buffer.

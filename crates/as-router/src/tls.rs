@@ -1,6 +1,5 @@
 //! Port 443: routed by the server name of the ClientHello, never decrypted.
 
-use std::io;
 use std::sync::Arc;
 
 use allowlist::Refusal;
@@ -20,6 +19,7 @@ const PORT: u16 = 443;
 pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Permit) {
     // All bytes read go to the upstream, first and in order.
     let mut received = Vec::new();
+    stream::read_early(&client, &mut received);
     let hello = match timeout(HEAD_DEADLINE, read_hello(&client, &mut received)).await {
         Ok(Ok(hello)) => hello,
         // A port probe: somebody looked whether the port is open, and said nothing.
@@ -47,14 +47,12 @@ pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Pe
 async fn read_hello(client: &TcpStream, received: &mut Vec<u8>) -> Result<ClientHello, Refusal> {
     let mut reader = HelloReader::new();
     loop {
-        match stream::read_more(client, received).await {
-            Ok(0) => return Err(Refusal::HeadIncomplete),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => return Err(Refusal::Overloaded),
-            Err(_) => return Err(Refusal::HeadIncomplete),
-        }
         if let Some(hello) = reader.advance(received)? {
             return Ok(hello);
+        }
+        match stream::read_more(client, received).await {
+            Ok(0) | Err(_) => return Err(Refusal::HeadIncomplete),
+            Ok(_) => {}
         }
     }
 }

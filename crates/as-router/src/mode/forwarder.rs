@@ -18,7 +18,7 @@ use super::{StartError, reload_failed, reloaded, report_ready, report_warnings, 
 use crate::cli::ForwarderArgs;
 use crate::event::{Event, EventLog, Mode, Protocol};
 use crate::limits::{Limits, raise_descriptor_limit};
-use crate::listener::{Permit, accept_loop, listen};
+use crate::listener::{Opening, Permit, accept_loop, listen};
 use crate::policy::{LoadError, Policy, load};
 use crate::relay::{End, Pair, Relay, Traffic};
 use crate::routes::{self, Route, Routes};
@@ -55,8 +55,9 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     let descriptors = raise_descriptor_limit();
     // Ports below 1024 are privileged in the pod, so nothing else can want them there.
     let any = |port| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
-    let tls = listen(any(args.common.tls_port))?;
-    let http = listen(any(args.common.http_port))?;
+    // A `host:443` entry may be a server that greets first, on the same socket as everything else.
+    let tls = listen(any(args.common.tls_port), Opening::Any)?;
+    let http = listen(any(args.common.http_port), Opening::Any)?;
     let mut routes = Routes::default();
     let wanted = routes::of_forwarder(&policy.plan, args);
     let prepared = routes.prepare(&wanted)?;
