@@ -44,7 +44,10 @@ pub(crate) fn raise_descriptor_limit() -> u64 {
 impl Limits {
     /// Shares `descriptors` out after `listeners` are open. Pure.
     pub(crate) fn share(descriptors: u64, listeners: usize) -> Self {
-        let free = descriptors.saturating_sub(listeners as u64).saturating_sub(RESERVED);
+        // Each listener, and one connection that waits behind it for a place.
+        let free = descriptors
+            .saturating_sub(listeners as u64 * 2)
+            .saturating_sub(RESERVED);
         let dns_tcp = (free / 8).clamp(1, DNS_TCP_CONNECTIONS as u64);
         let free = free.saturating_sub(dns_tcp);
         // A pipe has two descriptors; where there are few, copying does.
@@ -70,8 +73,8 @@ mod tests {
             for listeners in [3, 20, 5000] {
                 let limits = Limits::share(descriptors, listeners);
                 assert!(limits.connections >= 1 && limits.dns_tcp >= 1);
-                let used = listeners + limits.connections * 2 + limits.dns_tcp + limits.pipes * 2;
-                let minimum = listeners as u64 + RESERVED + 3;
+                let used = listeners * 2 + limits.connections * 2 + limits.dns_tcp + limits.pipes * 2;
+                let minimum = listeners as u64 * 2 + RESERVED + 3;
                 if descriptors > minimum {
                     assert!(used as u64 <= descriptors, "{descriptors} {listeners} {limits:?}");
                 }

@@ -108,17 +108,20 @@ pub(crate) async fn accept_loop(
     serve: impl Fn(TcpStream, SocketAddr, Permit),
 ) {
     let mut reported = None::<Instant>;
-    // The semaphore is never closed.
-    while let Ok(permit) = Arc::clone(&limit).acquire_owned().await {
+    loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 heartbeat::keep_going();
+                // A place is taken only now, so that listeners nobody uses hold none: at the limit, each listener has
+                // one connection that waits here. The semaphore is never closed.
+                let Ok(permit) = Arc::clone(&limit).acquire_owned().await else {
+                    return;
+                };
                 serve(stream, peer, permit);
             }
             Err(error) => match Severity::of(&error) {
                 Severity::OneConnection => {}
                 Severity::Exhausted => {
-                    drop(permit);
                     if reported.is_none_or(|time| time.elapsed() >= EXHAUSTED_REPORT) {
                         reported = Some(Instant::now());
                         log.report(&exhausted(&error));

@@ -202,9 +202,10 @@ impl Direction {
         }
     }
 
-    /// The source has nothing now: small bursts make a bulk transfer an ordinary one again.
+    /// The source has nothing now: a small burst makes a bulk transfer an ordinary one again. Without a burst it was the
+    /// other direction that woke the task.
     fn waited(&mut self) {
-        if self.burst < BULK_BURST {
+        if (1..BULK_BURST).contains(&self.burst) {
             self.run = 0;
         }
         self.burst = 0;
