@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod dns;
+mod tls;
 
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
     if let Some(code) = sandbox::enter() {
         return code;
     }
-    let tests = [dns::TESTS];
+    let tests = [dns::TESTS, tls::TESTS];
     suite::run(tests.into_iter().flatten().copied(), || {
         world();
     })
