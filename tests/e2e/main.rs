@@ -6,6 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod dns;
+mod forward;
+mod http;
+mod relay;
 mod tls;
 
 use std::process::ExitCode;
@@ -16,7 +19,7 @@ fn main() -> ExitCode {
     if let Some(code) = sandbox::enter() {
         return code;
     }
-    let tests = [dns::TESTS, tls::TESTS];
+    let tests = [dns::TESTS, tls::TESTS, http::TESTS, forward::TESTS, relay::TESTS];
     suite::run(tests.into_iter().flatten().copied(), || {
         world();
     })

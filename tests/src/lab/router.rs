@@ -18,7 +18,7 @@ use super::sandbox::DIR;
 const EVENT_LIMIT: u64 = 10;
 
 /// A router that is yet to start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RouterSetup {
     namespace: Namespace,
     address: Ipv4Addr,
@@ -104,6 +104,7 @@ impl RouterSetup {
     pub fn start(self) -> Router {
         let process = Process::start("as-router", &mut self.command());
         let router = Router {
+            setup: self.clone(),
             process,
             address: self.address,
             allowlist: self.allowlist,
@@ -121,9 +122,22 @@ pub struct Router {
     /// Its address on the session network.
     pub address: Ipv4Addr,
     allowlist: PathBuf,
+    setup: RouterSetup,
 }
 
 impl Router {
+    /// Starts it again in the same place after its end.
+    #[must_use]
+    pub fn restart(&self) -> Self {
+        self.setup.clone().start()
+    }
+
+    /// The path of its allowlist.
+    #[must_use]
+    pub const fn allowlist(&self) -> &PathBuf {
+        &self.allowlist
+    }
+
     /// One of its ports.
     #[must_use]
     pub fn at(&self, port: u16) -> SocketAddr {
@@ -170,11 +184,7 @@ impl Router {
     /// Replaces the allowlist, sends SIGHUP and gives the event that answers: `reloaded` or `fault`.
     pub fn reload(&self, text: &str) -> Value {
         self.write_allowlist(text);
-        let mark = self.mark();
-        self.process.signal(Signal::HUP);
-        self.event_after(mark, "the answer to SIGHUP", |event| {
-            event["event"] == "reloaded" || event["event"] == "fault"
-        })
+        reload(&self.process)
     }
 
     /// Asks it to stop and waits for its end.
@@ -209,6 +219,19 @@ impl Forwarder {
     pub fn event(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         wait_event(&self.process, 0, what, wanted)
     }
+
+    /// Sends SIGHUP and gives the event that answers.
+    pub fn reload(&self) -> Value {
+        reload(&self.process)
+    }
+}
+
+fn reload(process: &Process) -> Value {
+    let mark = process.stdout.count();
+    process.signal(Signal::HUP);
+    wait_event(process, mark, "the answer to SIGHUP", |event| {
+        event["event"] == "reloaded" || event["code"] == "reload-failed"
+    })
 }
 
 #[track_caller]
