@@ -5,11 +5,15 @@
 // A failed expectation is a failed test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod check;
 mod dns;
 mod forward;
 mod http;
+mod limits;
+mod operation;
 mod relay;
 mod tls;
+mod upstream;
 
 use std::process::ExitCode;
 
@@ -19,7 +23,17 @@ fn main() -> ExitCode {
     if let Some(code) = sandbox::enter() {
         return code;
     }
-    let tests = [dns::TESTS, tls::TESTS, http::TESTS, forward::TESTS, relay::TESTS];
+    let tests = [
+        dns::TESTS,
+        tls::TESTS,
+        http::TESTS,
+        forward::TESTS,
+        relay::TESTS,
+        upstream::TESTS,
+        limits::TESTS,
+        operation::TESTS,
+        check::TESTS,
+    ];
     suite::run(tests.into_iter().flatten().copied(), || {
         world();
     })

@@ -55,3 +55,9 @@ fn debug_build() -> PathBuf {
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
+
+/// Whether the file under test is the one that is released: static and stripped.
+#[must_use]
+pub fn is_release() -> bool {
+    env::var_os(VARIABLE).is_some()
+}

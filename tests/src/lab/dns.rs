@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use hickory_proto::op::{Message, ResponseCode};
@@ -122,4 +124,83 @@ pub fn resolve(from: &Namespace, server: Ipv4Addr, name: &str) -> Ipv4Addr {
     let addresses = addresses(&message);
     assert_eq!(addresses.len(), 1, "{name}: {message}");
     addresses[0]
+}
+
+/// A name server inside the test: knows A records, remembers every question.
+#[derive(Clone, Debug)]
+pub struct Responder {
+    state: Arc<Mutex<Known>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    records: Vec<(String, Ipv4Addr, u32)>,
+    asked: Vec<(String, u16)>,
+    silent: bool,
+}
+
+impl Responder {
+    /// Serves `socket` until the run ends.
+    #[must_use]
+    pub fn start(socket: UdpSocket) -> Self {
+        let responder = Self { state: Arc::default() };
+        let server = responder.clone();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+                if let Some(answer) = server.answer(&buffer[..length]) {
+                    let _ = socket.send_to(&answer, from);
+                }
+            }
+        });
+        responder
+    }
+
+    /// Sets the one address of a name and its TTL.
+    pub fn set(&self, name: &str, address: Ipv4Addr, ttl: u32) {
+        let mut state = self.state.lock().unwrap();
+        state.records.retain(|(known, ..)| known != name);
+        state.records.push((name.to_owned(), address, ttl));
+    }
+
+    /// Stops answering, or starts again.
+    pub fn be_silent(&self, silent: bool) {
+        self.state.lock().unwrap().silent = silent;
+    }
+
+    /// The questions so far: name and type.
+    #[must_use]
+    pub fn asked(&self) -> Vec<(String, u16)> {
+        self.state.lock().unwrap().asked.clone()
+    }
+
+    fn answer(&self, question: &[u8]) -> Option<Vec<u8>> {
+        let message = Message::from_bytes(question).ok()?;
+        let query = message.queries.first()?;
+        let name = query.name().to_ascii().to_lowercase().trim_end_matches('.').to_owned();
+        let kind = u16::from(query.query_type());
+        let mut state = self.state.lock().unwrap();
+        state.asked.push((name.clone(), kind));
+        if state.silent {
+            return None;
+        }
+        // The header and the question again, as a recursive server's answer.
+        let end = 12 + name.len() + 2 + 4;
+        let mut answer = question.get(..end)?.to_vec();
+        answer[2..4].copy_from_slice(&[0x81, 0x80]);
+        answer[6..12].fill(0);
+        let record = state.records.iter().find(|(known, ..)| *known == name);
+        match record {
+            Some((_, address, ttl)) if kind == 1 => {
+                answer[7] = 1;
+                answer.extend([0xc0, 12, 0, 1, 0, 1]);
+                answer.extend(ttl.to_be_bytes());
+                answer.extend([0, 4]);
+                answer.extend(address.octets());
+            }
+            Some(_) => {}
+            None => answer[3] |= 3,
+        }
+        Some(answer)
+    }
 }
