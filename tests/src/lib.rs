@@ -1,1 +1,3 @@
 //! Whole-system tests and the lab they run in.
+
+pub mod lab;

@@ -1,0 +1,57 @@
+# Every task a person runs. `make` alone lists them.
+
+CARGO  ?= cargo
+TARGET ?= $(shell uname -m)-unknown-linux-gnu
+PREFIX ?= /usr/local
+
+# The lab makes network namespaces: cargo runs its programs through sudo unless this is root already.
+ROOT   := $(if $(filter 0,$(shell id -u)),,sudo -E)
+RUNNER := CARGO_TARGET_$(shell echo $(TARGET) | tr 'a-z-' 'A-Z_')_RUNNER
+LAB    := AS_ROUTER_BINARY=$(CURDIR)/dist/as-router $(if $(ROOT),$(RUNNER)="$(ROOT)")
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the tasks
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## dist/as-router: one static file
+	@scripts/need-static-libc
+	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --locked --release --target $(TARGET) -p as-router
+	install -D -m 755 target/$(TARGET)/release/as-router dist/as-router
+
+.PHONY: run
+run: setup build ## Show allowed and refused requests through router and forwarder, in namespaces
+	$(LAB) $(CARGO) run --locked --quiet -p system-tests --bin demo
+
+.PHONY: test
+test: setup unit e2e ## Everything: install what is needed, unit tests, system tests
+
+.PHONY: unit
+unit: ## Table and property tests of the crates (no root, seconds)
+	$(CARGO) test --locked --workspace --exclude system-tests
+
+.PHONY: e2e
+e2e: setup build ## System tests: real clients and servers around the static binary (root or sudo)
+	$(LAB) $(CARGO) test --locked -p system-tests --test e2e $(if $(TESTS),-- $(TESTS))
+
+.PHONY: setup
+setup: ## Install the Debian packages that building and testing need
+	@scripts/setup
+
+.PHONY: lint
+lint: ## Format, clippy, dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	@command -v cargo-deny > /dev/null || { echo 'cargo-deny is missing: cargo install --locked cargo-deny' >&2; exit 1; }
+	$(CARGO) deny --locked check licenses bans sources
+
+.PHONY: install
+install: build ## Install the binary under PREFIX (/usr/local)
+	install -D -m 755 dist/as-router $(DESTDIR)$(PREFIX)/bin/as-router
+
+.PHONY: clean
+clean: ## Remove what was built
+	$(CARGO) clean
+	rm -rf dist
