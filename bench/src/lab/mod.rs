@@ -1,0 +1,99 @@
+//! The run's own world: new mount, pid, network and ipc namespaces, so that the kernel removes all of it whatever happens.
+
+mod daemon;
+mod network;
+mod part;
+mod roles;
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail};
+
+pub(crate) use daemon::Daemon;
+pub(crate) use network::{Net, RESOLVER, ROUTER_ADDRESSES};
+pub(crate) use part::{hold, load, ready};
+pub(crate) use roles::{Role, host_names};
+
+/// Set in the process that already is inside.
+const INSIDE: &str = "BENCH_INSIDE";
+/// A directory every Linux system has and nobody keeps a checkout under; in the new mount namespace a tmpfs covers it.
+const SCRATCH: &str = "/mnt";
+
+/// The core that load, origin and this program share.
+pub(crate) const LOAD_CORE: usize = 0;
+/// The core that the measured daemon has to itself.
+pub(crate) const DAEMON_CORE: usize = 1;
+
+/// The namespaces, the scratch directory and the servers behind the router.
+pub(crate) struct Lab {
+    /// Scratch directory, gone with the run.
+    pub(crate) dir: PathBuf,
+    _servers: Vec<Daemon>,
+}
+
+/// Runs `work` in new namespaces: the first call re-executes the program under unshare(1).
+pub(crate) fn inside(work: impl FnOnce(&Lab) -> Result<()>) -> Result<()> {
+    if env::var_os(INSIDE).is_some() {
+        return work(&Lab::build()?);
+    }
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc"]);
+    if !rustix::process::geteuid().is_root() {
+        unshare.arg("--map-root-user");
+    }
+    let this = env::current_exe().context("cannot find this program")?;
+    Err(unshare.arg(this).args(env::args_os().skip(1)).env(INSIDE, "1").exec()).context("cannot execute unshare")
+}
+
+/// Runs a command to its end; its output is the error.
+pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<()> {
+    let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot execute {program}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} {}: {}: {}", arguments.join(" "), output.status, said.trim());
+    }
+    Ok(())
+}
+
+impl Lab {
+    fn build() -> Result<Self> {
+        crate::accounting::sweep();
+        let dir = PathBuf::from(SCRATCH);
+        command("mount", &["-t", "tmpfs", "bench", SCRATCH])?;
+        network::build(&dir)?;
+        // The daemons look names up as they do in a container: through /etc/resolv.conf.
+        let resolv = dir.join("resolv.conf");
+        fs::write(&resolv, format!("nameserver {RESOLVER}\n"))?;
+        bind(&resolv, Path::new("/etc/resolv.conf"))?;
+        let mut lab = Self { dir, _servers: Vec::new() };
+        let origin = Daemon::helper(&lab, Net::Origin, &[&program()?, "origin"])?;
+        let resolver = Daemon::helper(&lab, Net::Origin, &["dnsmasq", "-k", "-C", &roles::resolver_config(&lab.dir)?])?;
+        lab._servers = vec![origin, resolver];
+        Ok(lab)
+    }
+
+    /// The file of a network namespace.
+    pub(crate) fn net(&self, net: Net) -> PathBuf {
+        network::file(&self.dir, net)
+    }
+
+    /// Writes a file into the scratch directory and gives its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<String> {
+        let path = self.dir.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path.display().to_string())
+    }
+}
+
+/// The path of this program.
+pub(crate) fn program() -> Result<String> {
+    Ok(env::current_exe().context("cannot find this program")?.display().to_string())
+}
+
+fn bind(file: &Path, over: &Path) -> Result<()> {
+    let target = fs::canonicalize(over).with_context(|| format!("{} must exist", over.display()))?;
+    command("mount", &["--bind", &file.display().to_string(), &target.display().to_string()])
+}
