@@ -64,7 +64,10 @@ impl Account {
             Self::Group(path) => {
                 let text = fs::read_to_string(path.join("cpu.stat"))?;
                 let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
-                usage.context("cpu.stat has no usage_usec")?.parse().context("usage_usec is no number")
+                usage
+                    .context("cpu.stat has no usage_usec")?
+                    .parse()
+                    .context("usage_usec is no number")
             }
             Self::CpuAcct(path) => Ok(fs::read_to_string(path.join("cpuacct.usage"))?.trim().parse::<u64>()? / 1000),
             Self::Tasks => Ok(descendants(pid).into_iter().map(task_nanos).sum::<u64>() / 1000),
@@ -86,9 +89,17 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
         next += 1;
-        for task in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
+        for task in fs::read_dir(format!("/proc/{parent}/task"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            found.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+            found.extend(
+                children
+                    .split_whitespace()
+                    .filter_map(|child| child.parse::<u32>().ok()),
+            );
         }
     }
     found
@@ -97,13 +108,19 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
 /// Proportional set size in bytes: pages that processes share are divided among them.
 pub(crate) fn memory(pid: u32) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).context("cannot read the daemon's memory")?;
-    let pss = text.lines().find_map(|line| line.strip_prefix("Pss:")).context("smaps_rollup has no Pss")?;
+    let pss = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Pss:"))
+        .context("smaps_rollup has no Pss")?;
     Ok(pss.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }
 
 /// Removes empty groups that killed runs have left.
 pub(crate) fn sweep() {
-    for mount in [mount_point("cgroup2", ""), mount_point("cgroup", "cpuacct")].into_iter().flatten() {
+    for mount in [mount_point("cgroup2", ""), mount_point("cgroup", "cpuacct")]
+        .into_iter()
+        .flatten()
+    {
         for entry in fs::read_dir(mount).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(PREFIX) {
                 let _ = fs::remove_dir(entry.path());
@@ -113,9 +130,18 @@ pub(crate) fn sweep() {
 }
 
 fn task_nanos(pid: u32) -> u64 {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let first = |text: String| text.split_whitespace().next().and_then(|number| number.parse::<u64>().ok());
-    tasks.filter_map(|task| first(fs::read_to_string(task.path().join("schedstat")).ok()?)).sum()
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let first = |text: String| {
+        text.split_whitespace()
+            .next()
+            .and_then(|number| number.parse::<u64>().ok())
+    };
+    tasks
+        .filter_map(|task| first(fs::read_to_string(task.path().join("schedstat")).ok()?))
+        .sum()
 }
 
 fn make(mount: &Path, name: &str, figure: &str) -> Option<PathBuf> {

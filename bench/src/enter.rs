@@ -36,7 +36,8 @@ pub(crate) struct Options {
 /// Does not return unless it fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let namespace = File::open(&options.net).with_context(|| format!("cannot open {}", options.net.display()))?;
-    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).context("cannot enter the namespace")?;
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+        .context("cannot enter the namespace")?;
     let mut cores = CpuSet::new();
     cores.set(options.cpu);
     sched_setaffinity(None, &cores).with_context(|| format!("cannot stay on core {}", options.cpu))?;
@@ -45,8 +46,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     // 10,000 relayed connections are 20,000 descriptors.
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
-    let Some((program, arguments)) = options.command.split_first() else { bail!("no command") };
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    )?;
+    let Some((program, arguments)) = options.command.split_first() else {
+        bail!("no command")
+    };
     if let Some(stamp) = &options.stamp {
         fs::write(stamp, now_nanos().to_string())?;
     }

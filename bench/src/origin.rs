@@ -21,7 +21,9 @@ pub(crate) fn run() -> Result<()> {
         for role in Role::ALL {
             let socket = tokio::net::TcpSocket::new_v4()?;
             socket.set_reuseaddr(true)?;
-            socket.bind(role.socket().into()).with_context(|| format!("cannot listen on {}", role.socket()))?;
+            socket
+                .bind(role.socket().into())
+                .with_context(|| format!("cannot listen on {}", role.socket()))?;
             tokio::task::spawn_local(accept(socket.listen(16_384)?, role));
         }
         std::future::pending().await
@@ -78,7 +80,10 @@ async fn serve(mut stream: TcpStream, role: Role) -> Result<()> {
 async fn read_record(stream: &mut TcpStream) -> Result<()> {
     let mut record = vec![0; 5];
     stream.read_exact(&mut record).await?;
-    let length = record.get(3..5).and_then(|two| two.try_into().ok()).map_or(0, u16::from_be_bytes);
+    let length = record
+        .get(3..5)
+        .and_then(|two| two.try_into().ok())
+        .map_or(0, u16::from_be_bytes);
     record.resize(usize::from(length), 0);
     stream.read_exact(&mut record).await?;
     Ok(())
@@ -87,8 +92,7 @@ async fn read_record(stream: &mut TcpStream) -> Result<()> {
 /// Answers each request head with 200 and 100 bytes.
 async fn web(mut stream: TcpStream) -> Result<()> {
     let body = "x".repeat(ANSWER_BYTES);
-    let answer =
-        format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {ANSWER_BYTES}\r\n\r\n{body}");
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {ANSWER_BYTES}\r\n\r\n{body}");
     let mut seen = Vec::new();
     while stream.read_buf(&mut seen).await? > 0 {
         while let Some(head) = seen.windows(4).position(|window| window == b"\r\n\r\n") {

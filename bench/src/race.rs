@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use rustix::process::{Resource, getrlimit};
 
 use crate::lab::{self, Lab, Role};
 use crate::load::{Mode, Options as Load};
@@ -41,7 +42,10 @@ pub(crate) fn run(lab: &Lab, options: &Options) -> Result<()> {
     let wanted = |work: &&Work| options.work.is_empty() || options.work.iter().any(|key| work.key.starts_with(key));
     let works: Vec<&Work> = WORKS.iter().filter(wanted).collect();
     ensure!(!works.is_empty(), "no work has such a key");
-    let router = options.router.canonicalize().with_context(|| format!("no as-router at {}", options.router.display()));
+    let router = options
+        .router
+        .canonicalize()
+        .with_context(|| format!("no as-router at {}", options.router.display()));
     let settings = Settings::usual(router.unwrap_or_else(|_| options.router.clone()));
     let mut race = Race::new(options.runs, options.seconds);
     let mut progress = Progress::new(works.len());
@@ -64,7 +68,13 @@ fn measure(lab: &Lab, work: &Work, settings: &Settings, options: &Options, race:
     let chosen = |who: &Contender| options.only.is_empty() || options.only.iter().any(|name| who.name().contains(name));
     let contenders: Vec<Contender> = work.contenders.iter().copied().filter(chosen).collect();
     match work.kind {
-        Kind::Load { mode, role, connections, rate, figures } => {
+        Kind::Load {
+            mode,
+            role,
+            connections,
+            rate,
+            figures,
+        } => {
             let load = |who: Contender| Load {
                 connections,
                 rate,
@@ -85,7 +95,8 @@ fn measure(lab: &Lab, work: &Work, settings: &Settings, options: &Options, race:
             Ok(rows)
         }
         Kind::Idle { connections } => {
-            let mut row = Row::new(work, "memory per connection", "kB", false);
+            let connections = connections.min(most_connections());
+            let mut row = Row::new(work, format!("memory each of {connections}"), "kB", false);
             // Memory hardly differs from run to run, and ten thousand connections take their time.
             for _ in 0..options.runs.min(3) {
                 for who in &contenders {
@@ -122,7 +133,15 @@ pub(crate) fn to(who: Contender, mode: Mode, role: Role) -> Load {
         Mode::DnsUdp | Mode::DnsTcp | Mode::DnsTcpKept => (who.address(), 53).into(),
         _ => who.target(role),
     };
-    Load { mode, to, name: role.host().to_owned(), connections: 1, rate: 0, seconds: 10.0, max: 10_000_000 }
+    Load {
+        mode,
+        to,
+        name: role.host().to_owned(),
+        connections: 1,
+        rate: 0,
+        seconds: 10.0,
+        max: 10_000_000,
+    }
 }
 
 /// Starts a contender and waits for its first answer; gives the milliseconds between exec and that.
@@ -153,7 +172,10 @@ pub(crate) fn started(lab: &Lab, who: Contender, settings: &Settings) -> Result<
 }
 
 fn start_all(lab: &Lab, contenders: &[Contender], settings: &Settings) -> Result<Vec<Running>> {
-    contenders.iter().map(|who| Ok(started(lab, *who, settings)?.0)).collect()
+    contenders
+        .iter()
+        .map(|who| Ok(started(lab, *who, settings)?.0))
+        .collect()
 }
 
 /// Runs one load; gives its report and the CPU time that the daemon used for it, in microseconds.
@@ -176,12 +198,28 @@ pub(crate) fn loaded(lab: &Lab, running: &mut Running, load: &Load) -> Result<(c
     Ok((report, cpu))
 }
 
+/// How many connections a relay can hold here: two descriptors each, a thousand kept back.
+pub(crate) fn most_connections() -> usize {
+    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(1 << 20);
+    usize::try_from(limit / 2).unwrap_or(usize::MAX).saturating_sub(1000)
+}
+
 /// Kilobytes for each of so many idle connections.
 pub(crate) fn idle(lab: &Lab, who: Contender, settings: &Settings, connections: usize) -> Result<f64> {
     let room = u32::try_from(connections)?.saturating_mul(2) + 1024;
-    let (running, _) = started(lab, who, &Settings { connections: room, ..settings.clone() })?;
+    let (running, _) = started(
+        lab,
+        who,
+        &Settings {
+            connections: room,
+            ..settings.clone()
+        },
+    )?;
     let before = running.memory()?;
-    let load = Load { connections, ..to(who, Mode::Idle, Role::Idle) };
+    let load = Load {
+        connections,
+        ..to(who, Mode::Idle, Role::Idle)
+    };
     let during = lab::hold(lab, who.load_net(), &load, || running.memory()).with_context(|| who.name().to_owned())?;
     #[expect(clippy::cast_precision_loss)]
     Ok(kilobytes(during.saturating_sub(before)) / connections as f64)

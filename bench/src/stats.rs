@@ -10,19 +10,30 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     if sorted.len() % 2 == 1 {
         return Some(upper);
     }
-    sorted.get(sorted.len() / 2 - 1).map(|lower| f64::midpoint(*lower, upper))
+    sorted
+        .get(sorted.len() / 2 - 1)
+        .map(|lower| f64::midpoint(*lower, upper))
 }
 
 /// The value that `share` (0 to 1) of the sorted values do not exceed; 0 without values.
 pub(crate) fn percentile(sorted: &[u32], share: f64) -> u32 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )]
     let index = (sorted.len() as f64 * share) as usize;
-    sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
+    sorted
+        .get(index.min(sorted.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or(0)
 }
 
 /// Nanoseconds since 1970.
 pub(crate) fn now_nanos() -> u128 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |age| age.as_nanos())
 }
 
 #[cfg(test)]

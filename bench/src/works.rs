@@ -2,7 +2,9 @@
 
 use crate::lab::Role;
 use crate::load::{Mode, Report};
-use crate::peers::Contender::{self, Direct, Dnsmasq, HaProxy, Nginx, NginxKept, Path, Router, SeedPath, SniProxy, Socat, Splice};
+use crate::peers::Contender::{
+    self, Direct, Dnsmasq, HaProxy, Nginx, NginxKept, Path, Router, SeedPath, SniProxy, Socat, Splice,
+};
 
 /// One kind of work.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +23,13 @@ pub(crate) struct Work {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// A load runs; figures come from its report and from the CPU time meanwhile.
-    Load { mode: Mode, role: Role, connections: usize, rate: u64, figures: &'static [Figure] },
+    Load {
+        mode: Mode,
+        role: Role,
+        connections: usize,
+        rate: u64,
+        figures: &'static [Figure],
+    },
     /// A fresh daemon; its memory with so many idle connections less its memory with none.
     Idle { connections: usize },
     /// A fresh daemon; the time from exec to the first answered connection, and its memory then.
@@ -86,7 +94,18 @@ const fn load(
     (mode, role, connections, rate): (Mode, Role, usize, u64),
     figures: &'static [Figure],
 ) -> Work {
-    Work { key, title, contenders, kind: Kind::Load { mode, role, connections, rate, figures } }
+    Work {
+        key,
+        title,
+        contenders,
+        kind: Kind::Load {
+            mode,
+            role,
+            connections,
+            rate,
+            figures,
+        },
+    }
 }
 
 const CONNECT: (Mode, Role, usize, u64) = (Mode::Connect, Role::Close, 16, 0);
@@ -108,13 +127,24 @@ const CPU_AND_RATE: &[Figure] = &[Figure::Cpu, Figure::Rate];
 /// Everything, in the order of the table.
 pub(crate) const WORKS: &[Work] = &[
     load("connect", "TLS connection, 100 B", TLS, CONNECT, CPU),
-    load("connect-latency", "TLS connection at 500/s", WAITING, CONNECT_PACED, LATENCY),
+    load(
+        "connect-latency",
+        "TLS connection at 500/s",
+        WAITING,
+        CONNECT_PACED,
+        LATENCY,
+    ),
     load("echo", "64 B echo", RELAY, ECHO, CPU),
     load("echo-latency", "64 B echo at 2,000/s", WAITING, ECHO_PACED, LATENCY),
     load("down", "bulk down", RELAY, DOWN, CPU_PER_GB),
     load("up", "bulk up", RELAY, UP, CPU_PER_GB),
     load("http", "HTTP keep-alive request", WEB, HTTP, CPU),
-    Work { key: "idle-1000", title: "1,000 idle connections", contenders: TLS, kind: Kind::Idle { connections: 1_000 } },
+    Work {
+        key: "idle-1000",
+        title: "1,000 idle connections",
+        contenders: TLS,
+        kind: Kind::Idle { connections: 1_000 },
+    },
     Work {
         key: "idle-10000",
         title: "10,000 idle connections",
@@ -122,9 +152,26 @@ pub(crate) const WORKS: &[Work] = &[
         kind: Kind::Idle { connections: 10_000 },
     },
     load("dns-udp", "DNS query, UDP", NAMES, DNS_UDP, CPU_AND_RATE),
-    load("dns-tcp", "DNS query, TCP, one a connection", NAMES, DNS_TCP, CPU_AND_RATE),
-    load("dns-tcp-kept", "DNS query, TCP, 50 a connection", NAMES, DNS_TCP_KEPT, CPU_AND_RATE),
-    Work { key: "start", title: "start", contenders: &[Router, Nginx, HaProxy, SniProxy], kind: Kind::Start },
+    load(
+        "dns-tcp",
+        "DNS query, TCP, one a connection",
+        NAMES,
+        DNS_TCP,
+        CPU_AND_RATE,
+    ),
+    load(
+        "dns-tcp-kept",
+        "DNS query, TCP, 50 a connection",
+        NAMES,
+        DNS_TCP_KEPT,
+        CPU_AND_RATE,
+    ),
+    Work {
+        key: "start",
+        title: "start",
+        contenders: &[Router, Nginx, HaProxy, SniProxy],
+        kind: Kind::Start,
+    },
     Work {
         key: "image",
         title: "image",
@@ -132,9 +179,21 @@ pub(crate) const WORKS: &[Work] = &[
         kind: Kind::Image,
     },
     load("path-connect", "whole path: TLS connection, 100 B", BOTH, CONNECT, CPU),
-    load("path-connect-latency", "whole path: TLS connection at 500/s", BOTH_WAITING, CONNECT_PACED, LATENCY),
+    load(
+        "path-connect-latency",
+        "whole path: TLS connection at 500/s",
+        BOTH_WAITING,
+        CONNECT_PACED,
+        LATENCY,
+    ),
     load("path-echo", "whole path: 64 B echo", BOTH, ECHO, CPU),
-    load("path-echo-latency", "whole path: 64 B echo at 2,000/s", BOTH_WAITING, ECHO_PACED, LATENCY),
+    load(
+        "path-echo-latency",
+        "whole path: 64 B echo at 2,000/s",
+        BOTH_WAITING,
+        ECHO_PACED,
+        LATENCY,
+    ),
     load("path-down", "whole path: bulk down", BOTH, DOWN, CPU_PER_GB),
     load("path-up", "whole path: bulk up", BOTH, UP, CPU_PER_GB),
     load("path-http", "whole path: HTTP keep-alive request", BOTH, HTTP, CPU),
@@ -144,5 +203,10 @@ pub(crate) const WORKS: &[Work] = &[
         contenders: BOTH,
         kind: Kind::Idle { connections: 1_000 },
     },
-    Work { key: "path-start", title: "whole path: start", contenders: BOTH, kind: Kind::Start },
+    Work {
+        key: "path-start",
+        title: "whole path: start",
+        contenders: BOTH,
+        kind: Kind::Start,
+    },
 ];

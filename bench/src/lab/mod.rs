@@ -40,7 +40,15 @@ pub(crate) fn inside(work: impl FnOnce(&Lab) -> Result<()>) -> Result<()> {
         return work(&Lab::build()?);
     }
     let mut unshare = Command::new("unshare");
-    unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc"]);
+    unshare.args([
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "--net",
+        "--ipc",
+    ]);
     if !rustix::process::geteuid().is_root() {
         unshare.arg("--map-root-user");
     }
@@ -50,7 +58,10 @@ pub(crate) fn inside(work: impl FnOnce(&Lab) -> Result<()>) -> Result<()> {
 
 /// Runs a command to its end; its output is the error.
 pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<()> {
-    let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot execute {program}"))?;
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .with_context(|| format!("cannot execute {program}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{program} {}: {}: {}", arguments.join(" "), output.status, said.trim());
@@ -68,9 +79,16 @@ impl Lab {
         let resolv = dir.join("resolv.conf");
         fs::write(&resolv, format!("nameserver {RESOLVER}\n"))?;
         bind(&resolv, Path::new("/etc/resolv.conf"))?;
-        let mut lab = Self { dir, _servers: Vec::new() };
+        let mut lab = Self {
+            dir,
+            _servers: Vec::new(),
+        };
         let origin = Daemon::helper(&lab, Net::Origin, &[&program()?, "origin"])?;
-        let resolver = Daemon::helper(&lab, Net::Origin, &["dnsmasq", "-k", "-C", &roles::resolver_config(&lab.dir)?])?;
+        let resolver = Daemon::helper(
+            &lab,
+            Net::Origin,
+            &["dnsmasq", "-k", "-C", &roles::resolver_config(&lab.dir)?],
+        )?;
         lab._servers = vec![origin, resolver];
         Ok(lab)
     }
@@ -90,10 +108,16 @@ impl Lab {
 
 /// The path of this program.
 pub(crate) fn program() -> Result<String> {
-    Ok(env::current_exe().context("cannot find this program")?.display().to_string())
+    Ok(env::current_exe()
+        .context("cannot find this program")?
+        .display()
+        .to_string())
 }
 
 fn bind(file: &Path, over: &Path) -> Result<()> {
     let target = fs::canonicalize(over).with_context(|| format!("{} must exist", over.display()))?;
-    command("mount", &["--bind", &file.display().to_string(), &target.display().to_string()])
+    command(
+        "mount",
+        &["--bind", &file.display().to_string(), &target.display().to_string()],
+    )
 }

@@ -62,12 +62,24 @@ pub(super) fn build(dir: &Path) -> Result<()> {
         link(dir, number * 4, *leaf)?;
     }
     for number in 1..=ROUTER_ADDRESSES {
-        within(dir, Net::Router, &["ip", "address", "add", &format!("192.0.2.{number}/32"), "dev", "lo"])?;
+        within(
+            dir,
+            Net::Router,
+            &["ip", "address", "add", &format!("192.0.2.{number}/32"), "dev", "lo"],
+        )?;
     }
     for address in Role::ALL.iter().map(|role| role.address()).chain([RESOLVER]) {
-        within(dir, Net::Origin, &["ip", "address", "add", &format!("{address}/32"), "dev", "lo"])?;
+        within(
+            dir,
+            Net::Origin,
+            &["ip", "address", "add", &format!("{address}/32"), "dev", "lo"],
+        )?;
     }
-    within(dir, Net::Router, &["ip", "route", "add", "198.51.100.0/24", "via", "203.0.113.2"])
+    within(
+        dir,
+        Net::Router,
+        &["ip", "route", "add", "198.51.100.0/24", "via", "203.0.113.2"],
+    )
 }
 
 /// Joins `leaf` to the router by a veth pair with the addresses 203.0.113.`base`+1 and +2.
@@ -77,11 +89,16 @@ fn link(dir: &Path, base: usize, leaf: Net) -> Result<()> {
     let name = format!("to{base}");
     let near = format!("203.0.113.{}", base + 1);
     let (near_prefix, far_prefix) = (format!("{near}/30"), format!("203.0.113.{}/30", base + 2));
-    command("ip", &["link", "add", &name, "netns", &router, "type", "veth", "peer", "name", "up", "netns", &other])?;
+    command(
+        "ip",
+        &[
+            "link", "add", &name, "netns", &router, "type", "veth", "peer", "name", "uplink", "netns", &other,
+        ],
+    )?;
     within(dir, Net::Router, &["ip", "address", "add", &near_prefix, "dev", &name])?;
-    within(dir, leaf, &["ip", "address", "add", &far_prefix, "dev", "up"])?;
+    within(dir, leaf, &["ip", "address", "add", &far_prefix, "dev", "uplink"])?;
     within(dir, Net::Router, &["ip", "link", "set", &name, "up"])?;
-    within(dir, leaf, &["ip", "link", "set", "up", "up"])?;
+    within(dir, leaf, &["ip", "link", "set", "uplink", "up"])?;
     within(dir, leaf, &["ip", "route", "add", "default", "via", &near])
 }
 

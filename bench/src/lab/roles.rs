@@ -63,7 +63,9 @@ impl Role {
 /// The names of the allowlist that every daemon gets, unless a measurement says otherwise.
 pub(crate) fn host_names() -> Vec<String> {
     let roles = Role::ALL.iter().map(|role| role.host().to_owned());
-    roles.chain((0..FILLERS).map(|number| format!("host-{number}.example.net"))).collect()
+    roles
+        .chain((0..FILLERS).map(|number| format!("host-{number}.example.net")))
+        .collect()
 }
 
 /// The configuration of the name server that the routers ask.

@@ -53,7 +53,9 @@ pub(super) fn tcp(options: &Options, each: usize) -> Result<Report> {
             stream.write_all(&framed).context("send the query")?;
             let mut length = [0; 2];
             stream.read_exact(&mut length).context("read the length")?;
-            let answer = buffer.get_mut(..usize::from(u16::from_be_bytes(length))).context("a huge answer")?;
+            let answer = buffer
+                .get_mut(..usize::from(u16::from_be_bytes(length)))
+                .context("a huge answer")?;
             stream.read_exact(answer).context("read the answer")?;
             check(answer, &query)?;
             tally.done(start);
@@ -73,9 +75,17 @@ fn send(socket: &UdpSocket, query: &mut [u8], sent_at: &mut [Instant], slot: usi
 
 /// The answer's id, if it answers the question with an address.
 fn check(answer: &[u8], query: &[u8]) -> Result<u16> {
-    let [high, low, flags, code, _, _, 0, 1, ..] = answer else { anyhow::bail!("an answer without one address") };
-    ensure!(flags & 0x80 != 0 && code & 0x0f == 0, "no good answer: flags {flags:#x} {code:#x}");
-    ensure!(answer.get(12..query.len() - 11) == query.get(12..query.len() - 11), "an answer to another question");
+    let [high, low, flags, code, _, _, 0, 1, ..] = answer else {
+        anyhow::bail!("an answer without one address")
+    };
+    ensure!(
+        flags & 0x80 != 0 && code & 0x0f == 0,
+        "no good answer: flags {flags:#x} {code:#x}"
+    );
+    ensure!(
+        answer.get(12..query.len() - 11) == query.get(12..query.len() - 11),
+        "an answer to another question"
+    );
     Ok(u16::from_be_bytes([*high, *low]))
 }
 

@@ -13,7 +13,9 @@ pub(super) async fn hold(options: &Options) -> Result<()> {
     let hello = client_hello(&options.name);
     let mut held = Vec::with_capacity(options.connections);
     for number in 0..options.connections {
-        let mut stream = open(options, &hello).await.with_context(|| format!("connection {number}"))?;
+        let mut stream = open(options, &hello)
+            .await
+            .with_context(|| format!("connection {number}"))?;
         // The server's one byte: the daemon has finished its work for this connection.
         stream.read_u8().await.with_context(|| format!("connection {number}"))?;
         held.push(stream);

@@ -148,6 +148,8 @@ async fn open(options: &Options, hello: &[u8]) -> Result<TcpStream> {
     let stream = TcpStream::connect(options.to).await.context("connect")?;
     stream.set_nodelay(true)?;
     let mut stream = stream;
-    tokio::io::AsyncWriteExt::write_all(&mut stream, hello).await.context("send the hello")?;
+    tokio::io::AsyncWriteExt::write_all(&mut stream, hello)
+        .await
+        .context("send the hello")?;
     Ok(stream)
 }

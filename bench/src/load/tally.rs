@@ -40,7 +40,9 @@ impl Tally {
 
     /// One operation has ended well.
     pub(super) fn done(&self, since: Instant) {
-        self.latencies.borrow_mut().push(u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX));
+        self.latencies
+            .borrow_mut()
+            .push(u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX));
     }
 
     /// So many bytes have been moved.

@@ -8,20 +8,25 @@ use super::{Contender, Settings};
 use crate::lab::{Daemon, Lab, Net, Role};
 
 pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings) -> Result<Daemon> {
-    let address = who.address();
+    // nginx counts both sides of a connection, HAProxy one.
+    let (address, connections) = (who.address(), settings.connections / 2);
     let list = lab.write("haproxy.names", &(settings.names.join("\n") + "\n"))?;
     let mut backends = String::new();
     let mut map = String::new();
     for role in Role::ALL {
         let (host, mode) = (role.host(), if role == Role::Web { "http" } else { "tcp" });
         writeln!(map, "{host} {host}")?;
-        writeln!(backends, "backend {host}\n  mode {mode}\n  server origin {}", role.socket())?;
+        writeln!(
+            backends,
+            "backend {host}\n  mode {mode}\n  server origin {}",
+            role.socket()
+        )?;
     }
     let map = lab.write("haproxy.map", &map)?;
     let text = format!(
         "global
   nbthread 1
-  maxconn 25000
+  maxconn {connections}
 defaults
   timeout connect 5s
   timeout client 1h
@@ -44,5 +49,5 @@ frontend web
 {backends}"
     );
     let config = lab.write("haproxy.cfg", &text)?;
-    Daemon::measured(lab, "haproxy", Net::Router, &["haproxy", "-db", "-q", "-f", &config])
+    Daemon::measured(lab, "haproxy", Net::Router, &["haproxy", "-db", "-f", &config])
 }

@@ -29,13 +29,27 @@ pub(crate) fn image_bytes(who: Contender, settings: &Settings) -> Result<u64> {
     for program in files.clone() {
         files.extend(libraries(&program)?);
     }
-    files.iter().map(|file| Ok(fs::metadata(file).with_context(|| format!("no {}", file.display()))?.len())).sum()
+    files
+        .iter()
+        .map(|file| {
+            Ok(fs::metadata(file)
+                .with_context(|| format!("no {}", file.display()))?
+                .len())
+        })
+        .sum()
 }
 
 /// What ldd(1) says; nothing for a static program.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
-    let output = Command::new("ldd").arg(program).output().context("cannot execute ldd")?;
+    let output = Command::new("ldd")
+        .arg(program)
+        .output()
+        .context("cannot execute ldd")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let paths = text.split_whitespace().filter(|word| word.starts_with('/') && !word.ends_with(':'));
-    paths.map(|path| fs::canonicalize(path).with_context(|| format!("no {path}"))).collect()
+    let paths = text
+        .split_whitespace()
+        .filter(|word| word.starts_with('/') && !word.ends_with(':'));
+    paths
+        .map(|path| fs::canonicalize(path).with_context(|| format!("no {path}")))
+        .collect()
 }

@@ -54,14 +54,18 @@ pub(crate) struct Settings {
     pub(crate) router: PathBuf,
     /// The allowlist: names, and `host:port` entries for as-router
     pub(crate) names: Vec<String>,
-    /// Connections that a daemon must be able to hold, where it asks
+    /// Sockets that a daemon must be able to hold, where it asks: two for each relayed connection
     pub(crate) connections: u32,
 }
 
 impl Settings {
     /// The usual list, and nginx's usual number of connections.
     pub(crate) fn usual(router: PathBuf) -> Self {
-        Self { router, names: host_names(), connections: 1024 }
+        Self {
+            router,
+            names: host_names(),
+            connections: 1024,
+        }
     }
 }
 
@@ -136,7 +140,10 @@ impl Contender {
             Self::SniProxy => vec![sniproxy::start(lab, self, settings)?],
             Self::Socat => socat::start(lab, self)?,
             Self::Dnsmasq => vec![dnsmasq::start(lab, self, settings)?],
-            Self::Path => vec![router::start(lab, self, settings)?, router::forward(lab, self, settings)?],
+            Self::Path => vec![
+                router::start(lab, self, settings)?,
+                router::forward(lab, self, settings)?,
+            ],
             Self::SeedPath => {
                 let mut daemons = vec![nginx::start(lab, self, settings, false)?];
                 daemons.extend(socat::forward(lab, self)?);
@@ -148,7 +155,10 @@ impl Contender {
             }
             Self::Direct => Vec::new(),
         };
-        Ok(Running { contender: self, daemons })
+        Ok(Running {
+            contender: self,
+            daemons,
+        })
     }
 }
 

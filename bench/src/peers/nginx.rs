@@ -16,7 +16,11 @@ pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings, kept: bool) 
         writeln!(map, "{host} {host};")?;
     }
     let upstream = if kept {
-        format!("upstream {} {{ server {}; keepalive 64; keepalive_requests 10000000; }}", Role::Web.host(), Role::Web.socket())
+        format!(
+            "upstream {} {{ server {}; keepalive 64; keepalive_requests 10000000; }}",
+            Role::Web.host(),
+            Role::Web.socket()
+        )
     } else {
         String::new()
     };
@@ -27,7 +31,6 @@ pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings, kept: bool) 
         "load_module /usr/lib/nginx/modules/ngx_stream_module.so;
 user root;
 worker_processes 1;
-worker_rlimit_nofile 65536;
 daemon off;
 error_log /dev/null;
 pid {pid};

@@ -10,14 +10,24 @@ pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings) -> Result<Da
     let (router, list) = (binary(settings)?, allowlist(lab, settings)?);
     let listen = who.address().to_string();
     let name = format!("{who:?}").to_lowercase();
-    Daemon::measured(lab, &name, Net::Router, &[router, "--allowlist", &list, "--listen", &listen])
+    Daemon::measured(
+        lab,
+        &name,
+        Net::Router,
+        &[router, "--allowlist", &list, "--listen", &listen],
+    )
 }
 
 /// Forwarder mode in the pod.
 pub(super) fn forward(lab: &Lab, who: Contender, settings: &Settings) -> Result<Daemon> {
     let (router, list) = (binary(settings)?, allowlist(lab, settings)?);
     let to = who.address().to_string();
-    Daemon::measured(lab, "forward", Net::Pod, &[router, "forward", "--allowlist", &list, "--router", &to])
+    Daemon::measured(
+        lab,
+        "forward",
+        Net::Pod,
+        &[router, "forward", "--allowlist", &list, "--router", &to],
+    )
 }
 
 fn allowlist(lab: &Lab, settings: &Settings) -> Result<String> {

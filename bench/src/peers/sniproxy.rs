@@ -9,14 +9,23 @@ use crate::lab::{Daemon, Lab, Net, Role};
 
 pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings) -> Result<Daemon> {
     let pid = lab.dir.join("sniproxy.pid");
-    let mut text = format!("user root\npidfile {}\nerror_log {{\n  filename /dev/null\n}}\n", pid.display());
+    let mut text = format!(
+        "user root\npidfile {}\nerror_log {{\n  filename /dev/null\n}}\n",
+        pid.display()
+    );
     for (port, protocol) in [(443, "tls"), (80, "http")] {
         let address = who.address();
-        write!(text, "listener {address}:{port} {{\n  proto {protocol}\n  table {protocol}_hosts\n}}\n")?;
+        write!(
+            text,
+            "listener {address}:{port} {{\n  proto {protocol}\n  table {protocol}_hosts\n}}\n"
+        )?;
         writeln!(text, "table {protocol}_hosts {{")?;
         for host in &settings.names {
             // A name without a server of its own stands for the length of the list only.
-            let role = Role::ALL.into_iter().find(|role| role.host() == host).unwrap_or(Role::Close);
+            let role = Role::ALL
+                .into_iter()
+                .find(|role| role.host() == host)
+                .unwrap_or(Role::Close);
             writeln!(text, "  {} {}", host.replace('.', "\\."), role.socket())?;
         }
         text.push_str("}\n");

@@ -35,7 +35,14 @@ impl Race {
     /// Nothing measured yet.
     pub(crate) fn new(runs: usize, seconds: f64) -> Self {
         let date = time::OffsetDateTime::now_utc().date().to_string();
-        Self { date, machine: markdown::machine(), accounting: None, runs, seconds, rows: Vec::new() }
+        Self {
+            date,
+            machine: markdown::machine(),
+            accounting: None,
+            runs,
+            seconds,
+            rows: Vec::new(),
+        }
     }
 }
 
@@ -43,7 +50,11 @@ impl Race {
 pub(crate) fn write_race(dir: &Path, race: &Race) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let name = format!("race-{}", race.date);
-    write(dir, &format!("{name}.json"), &(serde_json::to_string_pretty(race)? + "\n"))?;
+    write(
+        dir,
+        &format!("{name}.json"),
+        &(serde_json::to_string_pretty(race)? + "\n"),
+    )?;
     write(dir, &format!("{name}.md"), &markdown::race(race))?;
     write(dir, "ratios.svg", &chart::ratios(&race.rows))
 }

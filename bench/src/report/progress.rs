@@ -12,7 +12,11 @@ pub(crate) struct Progress {
 impl Progress {
     /// So many works are to be done.
     pub(crate) fn new(total: usize) -> Self {
-        Self { total, done: 0, terminal: stderr().is_terminal() }
+        Self {
+            total,
+            done: 0,
+            terminal: stderr().is_terminal(),
+        }
     }
 
     /// The next work begins.

@@ -14,7 +14,7 @@ pub(crate) struct Row {
     /// What was done
     pub(crate) title: &'static str,
     /// What was measured
-    pub(crate) label: &'static str,
+    pub(crate) label: String,
     /// Its unit
     pub(crate) unit: &'static str,
     /// Whether more is better
@@ -43,8 +43,15 @@ impl Cell {
 
 impl Row {
     /// Nothing measured yet.
-    pub(crate) const fn new(work: &Work, label: &'static str, unit: &'static str, more_is_better: bool) -> Self {
-        Self { work: work.key, title: work.title, label, unit, more_is_better, cells: Vec::new() }
+    pub(crate) fn new(work: &Work, label: impl Into<String>, unit: &'static str, more_is_better: bool) -> Self {
+        Self {
+            work: work.key,
+            title: work.title,
+            label: label.into(),
+            unit,
+            more_is_better,
+            cells: Vec::new(),
+        }
     }
 
     /// One run's value.
@@ -52,7 +59,11 @@ impl Row {
         let Some(value) = value else { return };
         match self.cells.iter_mut().find(|cell| cell.who == who) {
             Some(cell) => cell.runs.push(value),
-            None => self.cells.push(Cell { name: who.name(), runs: vec![value], who }),
+            None => self.cells.push(Cell {
+                name: who.name(),
+                runs: vec![value],
+                who,
+            }),
         }
     }
 
@@ -60,7 +71,11 @@ impl Row {
     pub(crate) fn best_peer(&self) -> Option<&Cell> {
         let peers = self.cells.iter().filter(|cell| cell.who.is_peer());
         let order = |left: &&Cell, right: &&Cell| left.median().total_cmp(&right.median());
-        if self.more_is_better { peers.max_by(order) } else { peers.min_by(order) }
+        if self.more_is_better {
+            peers.max_by(order)
+        } else {
+            peers.min_by(order)
+        }
     }
 
     /// What as-router reached.
@@ -75,10 +90,19 @@ impl Row {
 
     /// One line for the terminal.
     pub(crate) fn print(&self) {
-        let cells: Vec<String> =
-            self.cells.iter().map(|cell| format!("{} {}", cell.name, number(cell.median()))).collect();
+        let cells: Vec<String> = self
+            .cells
+            .iter()
+            .map(|cell| format!("{} {}", cell.name, number(cell.median())))
+            .collect();
         let ratio = self.ratio().map_or_else(String::new, |ratio| format!("{ratio:.2} x"));
-        println!("{:<36} {:<22} {:>8}   {}", self.title, format!("{} ({})", self.label, self.unit), ratio, cells.join(", "));
+        println!(
+            "{:<36} {:<22} {:>8}   {}",
+            self.title,
+            format!("{} ({})", self.label, self.unit),
+            ratio,
+            cells.join(", ")
+        );
     }
 }
 
