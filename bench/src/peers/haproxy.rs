@@ -8,6 +8,7 @@ use super::{Contender, Settings};
 use crate::lab::{Daemon, Lab, Net, Role};
 
 pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings) -> Result<Daemon> {
+    // Its own choice of pipes, a quarter of the connections, would need more descriptors than some machines allow.
     // nginx counts both sides of a connection, HAProxy one.
     let (address, connections) = (who.address(), settings.connections / 2);
     let list = lab.write("haproxy.names", &(settings.names.join("\n") + "\n"))?;
@@ -27,6 +28,7 @@ pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings) -> Result<Da
         "global
   nbthread 1
   maxconn {connections}
+  maxpipes 100
 defaults
   timeout connect 5s
   timeout client 1h
