@@ -225,8 +225,9 @@ pub(crate) fn idle(lab: &Lab, who: Contender, settings: &Settings, connections: 
     Ok(kilobytes(during.saturating_sub(before)) / connections as f64)
 }
 
+/// Thousands of bytes.
 #[expect(clippy::cast_precision_loss)]
-fn kilobytes(bytes: u64) -> f64 {
+pub(crate) fn kilobytes(bytes: u64) -> f64 {
     bytes as f64 / 1000.0
 }
 

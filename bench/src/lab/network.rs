@@ -29,7 +29,7 @@ pub(crate) enum Net {
 /// The name server behind the router.
 pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 53);
 /// How many addresses 192.0.2.1 and up the router's namespace has.
-pub(crate) const ROUTER_ADDRESSES: u8 = 20;
+pub(crate) const ROUTER_ADDRESSES: u8 = 40;
 
 const LEAVES: [Net; 4] = [Net::Origin, Net::Client, Net::Pod, Net::SeedPod];
 

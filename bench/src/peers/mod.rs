@@ -19,6 +19,7 @@ use crate::lab::{Daemon, Lab, Net, ROUTER_ADDRESSES, Role, host_names, program};
 use crate::splice;
 
 pub(crate) use image::image_bytes;
+pub(crate) use router::router_at;
 
 /// Who takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

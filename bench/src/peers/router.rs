@@ -1,9 +1,14 @@
 //! as-router as it ships: everything on, events to a pipe that is read.
 
+use std::net::Ipv4Addr;
+
 use anyhow::{Context, Result};
 
 use super::{Contender, Settings};
 use crate::lab::{Daemon, Lab, Net};
+
+/// Addresses of routers beyond the contenders' own come after this.
+const SESSIONS: u8 = 20;
 
 /// Router mode on the contender's address.
 pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings) -> Result<Daemon> {

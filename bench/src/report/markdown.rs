@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::Race;
 use super::row::number;
+use crate::growth::Point;
 
 const VERSIONS: [(&str, &str); 5] = [
     ("nginx", "-v"),
@@ -43,6 +44,33 @@ pub(super) fn race(race: &Race) -> String {
             "| {} | {}, {} | {ours} | {ratio} | {others} |",
             row.title, row.label, row.unit
         );
+    }
+    text
+}
+
+/// A table for each thing that grows.
+pub(super) fn growth(date: &str, points: &[Point]) -> String {
+    let mut text = format!("# Growth, {date}\n\n");
+    for line in machine().iter().take(2) {
+        let _ = writeln!(text, "- {line}");
+    }
+    let mut what = "";
+    for point in points {
+        if point.what != what {
+            what = point.what;
+            let names = point
+                .figures
+                .iter()
+                .map(|(name, unit, _)| format!(" {name}, {unit} |"))
+                .collect::<String>();
+            let _ = writeln!(text, "\n| {what} |{names}\n|---|{}", "---|".repeat(point.figures.len()));
+        }
+        let values = point
+            .figures
+            .iter()
+            .map(|figure| format!(" {} |", number(figure.2)))
+            .collect::<String>();
+        let _ = writeln!(text, "| {} |{values}", point.size);
     }
     text
 }

@@ -11,8 +11,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use crate::growth::Point;
+
 pub(crate) use progress::Progress;
-pub(crate) use row::Row;
+pub(crate) use row::{Row, number};
 
 /// A whole race.
 #[derive(Serialize, Debug)]
@@ -57,6 +59,22 @@ pub(crate) fn write_race(dir: &Path, race: &Race) -> Result<()> {
     )?;
     write(dir, &format!("{name}.md"), &markdown::race(race))?;
     write(dir, "ratios.svg", &chart::ratios(&race.rows))
+}
+
+/// Writes `growth-DATE.json` and `growth-DATE.md` into the directory.
+pub(crate) fn write_growth(dir: &Path, points: &[Point]) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let date = today();
+    write(
+        dir,
+        &format!("growth-{date}.json"),
+        &(serde_json::to_string_pretty(points)? + "\n"),
+    )?;
+    write(dir, &format!("growth-{date}.md"), &markdown::growth(&date, points))
+}
+
+fn today() -> String {
+    time::OffsetDateTime::now_utc().date().to_string()
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
