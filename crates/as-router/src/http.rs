@@ -33,7 +33,6 @@ const UNSEEN_FROM: u64 = 64 * 1024;
 /// Serves one accepted connection.
 pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Permit) {
     let mut inbox = Inbox::default();
-    inbox.fill_early(&client);
     let (request, length) = match read_request(&client, &mut inbox).await {
         Ok(Some(read)) => read,
         Ok(None) => return,

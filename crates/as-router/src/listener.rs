@@ -2,19 +2,18 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::event::{Event, EventLog};
 use crate::heartbeat;
 use crate::port_owner;
-use crate::{socket, sys};
+use crate::socket::{self, Opening};
 
 /// Connections that wait in the kernel while the router is at its limit; `net.core.somaxconn` (4096 by default) caps it.
 const BACKLOG: i32 = 4096;
@@ -63,19 +62,6 @@ impl ListenError {
     }
 }
 
-/// Who speaks first on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opening {
-    /// The client, in every protocol of the port: it is accepted with its first bytes, one wake-up instead of two.
-    Client,
-    /// Anyone: ssh and SMTP servers greet first.
-    Any,
-}
-
-/// How long a client that says nothing stays in the kernel before it is accepted after all, and its deadline for the
-/// first message begins: the shortest the kernel knows, one retransmission of the SYN-ACK.
-const DEFER_SECONDS: u16 = 1;
-
 /// Opens a listening TCP socket; accepted sockets inherit its options.
 ///
 /// # Errors
@@ -89,10 +75,7 @@ pub(crate) fn listen(address: SocketAddr, opening: Opening) -> Result<TcpListene
         )?;
         // Without it, connections of an earlier process in TIME_WAIT would hold the port.
         socket.set_reuse_address(true)?;
-        socket::prepare(SockRef::from(&socket))?;
-        if opening == Opening::Client {
-            sys::set_tcp_defer_accept(socket.as_fd(), DEFER_SECONDS)?;
-        }
+        socket::prepare_listener(&socket, opening)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         TcpListener::from_std(socket.into())

@@ -9,7 +9,8 @@ use tokio::task::AbortHandle;
 
 use crate::cli::{ForwarderArgs, RouterArgs};
 use crate::dns::Answer;
-use crate::listener::{ListenError, Opening, listen};
+use crate::listener::{ListenError, listen};
+use crate::socket::Opening;
 
 /// One listener and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,6 +11,7 @@ use crate::event::{Event, EventLog, Protocol};
 use crate::listener::Permit;
 use crate::policy::PolicyStore;
 use crate::relay::{End, Pair, Relay};
+use crate::socket::Opening;
 use crate::upstream::{self, Resolver};
 
 /// One absolute deadline for a ClientHello or a request head, however slowly its bytes come (slowloris).
@@ -42,6 +43,13 @@ impl Wanted {
             Protocol::Tls | Protocol::Http => Service::Web,
         }
     }
+
+    const fn opening(&self) -> Opening {
+        match self.protocol {
+            Protocol::Tls | Protocol::Http => Opening::Client,
+            Protocol::Tcp | Protocol::Dns => Opening::Any,
+        }
+    }
 }
 
 impl Services {
@@ -58,7 +66,7 @@ impl Services {
             .decide(&wanted.name, service)
             .map(|allowed| allowed.entry().line());
         let opened = match decided {
-            Ok(entry) => upstream::connect(&self.resolver, &wanted.name, wanted.port)
+            Ok(entry) => upstream::connect(&self.resolver, &wanted.name, wanted.port, wanted.opening())
                 .await
                 .map(|(stream, address)| (stream, address, entry)),
             Err(refusal) => Err(refusal),

@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::net::RecvFlags;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -29,14 +28,6 @@ pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Resul
         }
     }
     Ok(())
-}
-
-/// Reads what came with a connection, without waiting to hear of it: a deferred accept hands out connections whose first
-/// bytes are there. Nothing there is nothing read.
-pub(crate) fn read_early(stream: &TcpStream, into: &mut Vec<u8>) {
-    into.reserve(READ_ROOM);
-    // An error shows itself again at the next read.
-    let _ = rustix::net::recv(stream, rustix::buffer::spare_capacity(into), RecvFlags::DONTWAIT);
 }
 
 /// Reads what is there, at least one byte, to the end of `into`; 0 at the end of the stream.
@@ -105,15 +96,6 @@ impl Inbox {
         if self.is_empty() {
             *self = Self::default();
         }
-    }
-
-    /// Reads what came with a connection; see [`read_early`].
-    pub(crate) fn fill_early(&mut self, stream: &TcpStream) {
-        let buffer = self.buffer.get_or_insert_with(relay::lend_buffer);
-        if let Ok((read, _)) = rustix::net::recv(stream, &mut **buffer, RecvFlags::DONTWAIT) {
-            self.end = read;
-        }
-        self.consume(0);
     }
 
     /// Waits for bytes and reads them; 0 at the end of the stream. What is unused must be less than a buffer.

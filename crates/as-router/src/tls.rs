@@ -19,7 +19,6 @@ const PORT: u16 = 443;
 pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Permit) {
     // All bytes read go to the upstream, first and in order.
     let mut received = Vec::new();
-    stream::read_early(&client, &mut received);
     let hello = match timeout(HEAD_DEADLINE, read_hello(&client, &mut received)).await {
         Ok(Ok(hello)) => hello,
         // A port probe: somebody looked whether the port is open, and said nothing.
@@ -47,12 +46,12 @@ pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Pe
 async fn read_hello(client: &TcpStream, received: &mut Vec<u8>) -> Result<ClientHello, Refusal> {
     let mut reader = HelloReader::new();
     loop {
-        if let Some(hello) = reader.advance(received)? {
-            return Ok(hello);
-        }
         match stream::read_more(client, received).await {
             Ok(0) | Err(_) => return Err(Refusal::HeadIncomplete),
             Ok(_) => {}
+        }
+        if let Some(hello) = reader.advance(received)? {
+            return Ok(hello);
         }
     }
 }

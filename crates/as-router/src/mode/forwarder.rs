@@ -18,12 +18,13 @@ use super::{StartError, reload_failed, reloaded, report_ready, report_warnings, 
 use crate::cli::ForwarderArgs;
 use crate::event::{Event, EventLog, Mode, Protocol};
 use crate::limits::{Limits, raise_descriptor_limit};
-use crate::listener::{Opening, Permit, accept_loop, listen};
+use crate::listener::{Permit, accept_loop, listen};
 use crate::policy::{LoadError, Policy, load};
+use crate::relay;
 use crate::relay::{End, Pair, Relay, Traffic};
 use crate::routes::{self, Route, Routes};
 use crate::signals::{Signal, Signals};
-use crate::{relay, socket};
+use crate::socket::{self, Opening};
 
 /// The router is on the same machine: a SYN that is not answered at once was dropped by a full backlog, and its
 /// retransmissions come after 1, 3 and 7 s.
@@ -149,7 +150,7 @@ async fn serve(
     }
     let router_port = forwarder.divert(&client).unwrap_or(router_port);
     let router = SocketAddr::new(forwarder.router, router_port);
-    let upstream = match timeout(ROUTER_LIMIT, socket::connect(router)).await {
+    let upstream = match timeout(ROUTER_LIMIT, socket::connect(router, Opening::Any)).await {
         Ok(Ok(upstream)) => upstream,
         Ok(Err(error)) if socket::is_exhausted(&error) => {
             forwarder

@@ -14,11 +14,12 @@ use crate::connections::Connections;
 use crate::dns;
 use crate::event::{Event, EventLog, Mode};
 use crate::limits::{Limits, raise_descriptor_limit};
-use crate::listener::{Opening, accept_loop, listen};
+use crate::listener::{accept_loop, listen};
 use crate::policy::{LoadError, Policy, PolicyStore, load};
 use crate::routes::{self, Route, Routes};
 use crate::service::Services;
 use crate::signals::{Signal, Signals};
+use crate::socket::Opening;
 use crate::upstream::Resolver;
 use crate::{forward, http, relay, tls};
 

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::socket;
+use crate::socket::{self, Opening};
 
 /// Head start of an address over the next (RFC 8305 section 5, "Connection Attempt Delay").
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -25,9 +25,13 @@ const MOST_ADDRESSES: usize = 32;
 /// # Errors
 /// [`Refusal::UpstreamTimeout`] if any of them stayed silent, [`Refusal::UpstreamUnreachable`] if all refused,
 /// [`Refusal::Overloaded`] when out of descriptors.
-pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<(TcpStream, SocketAddr), Refusal> {
+pub(crate) async fn dial(
+    addresses: &[IpAddr],
+    port: u16,
+    opening: Opening,
+) -> Result<(TcpStream, SocketAddr), Refusal> {
     if let [only] = addresses {
-        return attempt(SocketAddr::new(*only, port))
+        return attempt(SocketAddr::new(*only, port), opening)
             .await
             .map_err(|error| refusal(&error));
     }
@@ -40,7 +44,7 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<(TcpStream, 
     loop {
         match waiting.next() {
             Some(next) => {
-                attempts.spawn(attempt(next));
+                attempts.spawn(attempt(next, opening));
             }
             None if attempts.is_empty() => return Err(worst),
             None => {}
@@ -59,8 +63,8 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<(TcpStream, 
     }
 }
 
-async fn attempt(address: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
-    let connecting = socket::connect(address);
+async fn attempt(address: SocketAddr, opening: Opening) -> io::Result<(TcpStream, SocketAddr)> {
+    let connecting = socket::connect(address, opening);
     match timeout(ATTEMPT_LIMIT, connecting).await {
         Ok(connected) => Ok((connected?, address)),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),

@@ -14,6 +14,8 @@ use allowlist::{HostName, Refusal};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::socket::Opening;
+
 /// Resolution and all connection attempts together. An agent's tools give up or retry after 10 to 60 s; a refusal
 /// with a reason has to come before that.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -26,10 +28,11 @@ pub(crate) async fn connect(
     resolver: &Resolver,
     name: &HostName,
     port: u16,
+    opening: Opening,
 ) -> Result<(TcpStream, SocketAddr), Refusal> {
     let attempt = async {
         let addresses = resolver.resolve(name).await?;
-        dial(&addresses, port).await
+        dial(&addresses, port, opening).await
     };
     timeout(DEADLINE, attempt)
         .await
