@@ -8,9 +8,11 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
+use rustix::net::SendFlags;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -45,8 +47,17 @@ pub(crate) struct Direction {
 
 enum State {
     Empty,
-    Copying { buffer: Buffer, start: usize, end: usize },
-    Splicing { pipe: Pipe, pending: usize },
+    Copying {
+        buffer: Buffer,
+        start: usize,
+        end: usize,
+        /// These are the last bytes of the stream.
+        last: bool,
+    },
+    Splicing {
+        pipe: Pipe,
+        pending: usize,
+    },
     Done,
 }
 
@@ -108,15 +119,29 @@ impl Direction {
                 }
                 Poll::Ready(self.receive(from).map(|()| 0))
             }
-            State::Copying { buffer, start, end } => {
+            State::Copying {
+                buffer,
+                start,
+                end,
+                last,
+            } => {
                 ready!(to.poll_write_ready(cx))?;
                 let rest = buffer.get(*start..*end).unwrap_or_default();
-                let written = match to.try_write(rest) {
+                // The end of the stream, which follows at once, goes into the same packet.
+                let flags = if *last {
+                    SendFlags::MORE | SendFlags::NOSIGNAL
+                } else {
+                    SendFlags::NOSIGNAL
+                };
+                let written = match to.try_io(Interest::WRITABLE, || Ok(rustix::net::send(to, rest, flags)?)) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Ready(Ok(0)),
                     result => result?,
                 };
                 *start += written;
                 if start == end {
+                    if *last {
+                        self.left = 0;
+                    }
                     self.emptied();
                 }
                 Poll::Ready(Ok(written as u64))
@@ -167,10 +192,17 @@ impl Direction {
                 match from.try_read(room) {
                     Ok(0) => 0,
                     Ok(end) => {
-                        if end < most {
+                        let emptied = end < most;
+                        let last = emptied && self.left == u64::MAX && has_ended(from);
+                        if emptied && !last {
                             clear_readable(from);
                         }
-                        self.state = State::Copying { buffer, start: 0, end };
+                        self.state = State::Copying {
+                            buffer,
+                            start: 0,
+                            end,
+                            last,
+                        };
                         end
                     }
                     Err(error) => return unless_blocked(error),
@@ -218,6 +250,16 @@ fn unless_blocked(error: io::Error) -> io::Result<()> {
         Ok(())
     } else {
         Err(error)
+    }
+}
+
+/// Whether the end of the stream had been announced before a read that emptied the socket: then the next read would say
+/// so, and need not be made. A reset is announced too, but as an error; that read has to be made.
+fn has_ended(stream: &TcpStream) -> bool {
+    let announced = pin!(stream.ready(Interest::READABLE | Interest::ERROR));
+    match announced.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(ready)) => ready.is_read_closed() && !ready.is_error(),
+        _ => false,
     }
 }
 
