@@ -1,5 +1,8 @@
 //! Every fault and warning, with its place and its remedy.
 
+// Clippy's exception for tests does not reach the helpers beside them.
+#![allow(clippy::panic, clippy::expect_used, clippy::indexing_slicing)]
+
 use allowlist::{Allowlist, Code, Diagnostic, Diagnostics, Severity};
 
 fn faults(text: &[u8]) -> Diagnostics {
