@@ -245,7 +245,8 @@ fn opt() {
     unknown.extend([0xff, 0x11, 0, 2, 1, 2]);
     assert_eq!(ask(&unknown).answers.len(), 1);
     let future = ask(&with_opt(plain.clone(), 1, false));
-    assert_eq!(future.metadata.response_code, ResponseCode::BADVERS, "{future}");
+    // 16 is BADVERS here; hickory shows it as BADSIG, which has the same number in TSIG.
+    assert_eq!(u16::from(future.metadata.response_code), 16, "{future}");
     assert!(future.answers.is_empty() && future.edns.is_some());
     // Two OPT records (RFC 6891 section 6.1.1: FORMERR).
     let twice = ask(&with_opt(with_opt(plain, 0, false), 0, false));

@@ -94,13 +94,14 @@ fn reset(stream: TcpStream) {
 
 #[track_caller]
 fn assert_same(got: &[u8], expected: &[u8], what: &str) {
-    let differs = got.iter().zip(expected).position(|(a, b)| a != b);
-    assert!(
-        got == expected,
-        "{what}: {} bytes of {}, first difference at {differs:?}",
-        got.len(),
-        expected.len()
-    );
+    if got != expected {
+        let differs = got.iter().zip(expected).position(|(a, b)| a != b);
+        panic!(
+            "{what}: {} bytes of {}, first difference at {differs:?}",
+            got.len(),
+            expected.len()
+        );
+    }
 }
 
 /// Shutdown before the pipe is empty (haproxy #2505), truncation at the end (mmproxy-rs #22).
@@ -237,12 +238,13 @@ fn reset_by_client() {
 /// before its bytes; the tail must still come.
 fn stopped_reader() {
     let slot = world().slot();
-    for client in [
-        slow_connect(TLS),
-        connect_with_small_segments(TLS),
-        connect(&world().client, TLS),
+    let plain = |to| connect(&world().client, to);
+    for connect in [
+        slow_connect as fn(SocketAddr) -> TcpStream,
+        connect_with_small_segments,
+        plain,
     ] {
-        let Tunnel { mut client, mut server } = Tunnel::over(client, &slot);
+        let Tunnel { mut client, mut server } = Tunnel::over(connect(TLS), &slot);
         let bytes = file_bytes(12 << 20);
         let sent = bytes.clone();
         let sender = thread::spawn(move || {
@@ -426,8 +428,10 @@ fn nothing_left() {
     wait::until(10, "the descriptors to be given back", || {
         (router.process.descriptors() <= settled + 4).then_some(())
     });
+    let count = |kind: &str| router.events().iter().filter(|event| event["event"] == kind).count();
+    wait::until(10, "an event for each end", || (count("close") == 301).then_some(()));
+    assert_eq!(count("allow"), 301);
     let events = router.events();
-    assert_eq!(events.iter().filter(|event| event["event"] == "allow").count(), 301);
     let bytes = |field: &str| events.iter().filter_map(|event| event[field].as_u64()).sum::<u64>();
     assert_eq!((bytes("bytes_out"), bytes("bytes_in")), (301 * 3000, 301 * 3000));
 }

@@ -59,7 +59,7 @@ fn curl() {
     assert!(get(&["https://web.example/"]).contains("web says hello to web.example over HTTP/2.0"));
     assert!(get(&["--http1.1", "https://web.example/"]).contains("over HTTP/1.1"));
     assert!(get(&["--tlsv1.3", "https://web.example/"]).contains("web says hello"));
-    assert!(get(&["https://plain.example/"]).contains("plain says hello to plain.example over HTTP/2.0 and TLSv1.2"));
+    assert!(get(&["https://plain.example/"]).contains("plain says hello to plain.example over HTTP/1.1 and TLSv1.2"));
     assert!(get(&["https://MIXED.example/"]).contains("web says hello to mixed.example"));
     assert!(get(&["https://api.example/"]).contains("hello to api.example"));
     let event = world().router.event("web.example allowed", |event| {
@@ -121,10 +121,7 @@ fn gnutls_cli() {
     assert!(page.contains("web says hello"), "{page}");
     let refused = format!("{request} --sni-hostname=forbidden.example --verify-hostname=web.example web.example");
     let refused = run(client.command("sh").args(["-c", &refused]), 15).fails();
-    assert!(
-        refused.contains("The SSL/TLS server name was not recognized using a supplied"),
-        "{refused}"
-    );
+    assert!(refused.contains("The server name sent was not recognized"), "{refused}");
 }
 
 fn s_client() {
@@ -193,7 +190,7 @@ fn unlisted() {
     let line = "openssl s_client -connect web.example:443 -servername forbidden.example </dev/null 2>&1";
     let refused = run(world().client.command("sh").args(["-c", line]), 15).fails();
     assert!(
-        refused.contains("alert unrecognized name") && refused.contains("alert number 112"),
+        refused.contains("unrecognized name") && refused.contains("alert number 112"),
         "{refused}"
     );
     let address = resolve(&world().client, ROUTER, "web.example");
@@ -243,7 +240,8 @@ fn refusals() {
     let good = small().message();
     let interleaved = [record(22, &good[..40]), record(21, &[1, 0]), record(22, &good[40..])].concat();
     let mut wrong_length = good.clone();
-    wrong_length[8 + 32 + 2] = 200;
+    // The session id would go beyond the end.
+    wrong_length[38] = 250;
     let mut server_hello = good.clone();
     server_hello[0] = 2;
     let trailing = [server_name("web.example"), vec![0]].concat();
@@ -574,9 +572,9 @@ fn large_hellos() {
             assert_arrives(&listener, client, &bytes);
         }
     }
-    let too_large = ClientHello::small(&slot.name)
-        .and(0xfffe, vec![0; 40_000])
-        .padded_to(65_537);
+    // More than 64 KiB needs more than extensions, which end at 65535 bytes.
+    let mut too_large = ClientHello::small(&slot.name).and(0xfffe, vec![0; 60_000]);
+    too_large.ciphers = vec![0xc02f; 4000];
     let (answer, end) = send(TLS, &too_large.bytes());
     assert!(alert(&answer).is_some(), "{answer:?}");
     assert_eq!(end, End::Clean);

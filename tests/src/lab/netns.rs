@@ -78,8 +78,9 @@ impl Namespace {
         command
             .arg(format!("--net=/run/netns/{}", self.network))
             .arg(format!("--mount={}/mnt", self.files.display()))
-            .arg(program)
-            .current_dir(DIR);
+            // Entering a mount namespace goes to its root directory.
+            .args(["env", "-C", DIR])
+            .arg(program);
         command
     }
 

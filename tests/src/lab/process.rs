@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
+use super::sandbox::DIR;
+
 /// A server or another long-running program.
 #[derive(Debug)]
 pub struct Process {
@@ -312,7 +314,11 @@ fn describe(command: &Command) -> String {
     let words: Vec<_> = std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())
-        .skip_while(|word| word == "nsenter" || word.starts_with("--net=") || word.starts_with("--mount="))
+        .skip_while(|word| {
+            ["nsenter", "env", "-C", DIR].contains(&word.as_str())
+                || word.starts_with("--net=")
+                || word.starts_with("--mount=")
+        })
         .collect();
     words.join(" ")
 }

@@ -55,6 +55,7 @@ pub fn enter() -> Option<ExitCode> {
             ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
             ("LC_ALL", "C.UTF-8"),
             ("HOME", "/run/lab/home"),
+            ("TMPDIR", "/run/lab/tmp"),
         ])
         .env(INSIDE, "1")
         .status()
@@ -63,7 +64,10 @@ pub fn enter() -> Option<ExitCode> {
     Some(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
+/// `/run` and `/dev/shm` become the run's own, and all else of the root file system read-only: what a program of the lab
+/// leaves lying about is not there afterwards.
 fn private_directories() {
+    run(Command::new("mount").args(["-o", "remount,bind,ro", "/"]), 10).ok();
     for directory in ["/run", "/dev/shm"] {
         run(
             Command::new("mount").args(["-t", "tmpfs", "-o", "mode=755", "lab", directory]),
@@ -80,7 +84,7 @@ fn private_directories() {
             std::fs::write(target, "").unwrap();
         }
     }
-    for directory in ["/run/netns", "/run/sshd", "/run/lab/home", DIR] {
+    for directory in ["/run/netns", "/run/sshd", "/run/lab/home", "/run/lab/tmp"] {
         std::fs::create_dir_all(directory).unwrap();
     }
     run(Command::new("ip").args(["link", "set", "lo", "up"]), 10).ok();
