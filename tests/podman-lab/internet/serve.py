@@ -146,6 +146,9 @@ class Web(BaseHTTPRequestHandler):
             self.git(path[len("/git") :], body)
         elif path.startswith("/v1/messages") and self.command == "POST":
             self.model(path, body)
+        elif self.headers.get("Host", "").split(":")[0] == "api.anthropic.com" and path.startswith("/api/"):
+            # Settings, limits, telemetry: Claude Code does without, and retries an answer it cannot read.
+            self.reply(b'{"type":"error","error":{"type":"not_found_error","message":"not here"}}', status=404)
         else:
             self.reply(json.dumps(seen | {"headers": dict(self.headers)}).encode() + b"\n")
 
