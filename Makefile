@@ -9,6 +9,10 @@ ROOT   := $(if $(filter 0,$(shell id -u)),,sudo -E)
 RUNNER := CARGO_TARGET_$(shell echo $(TARGET) | tr 'a-z-' 'A-Z_')_RUNNER
 LAB    := AS_ROUTER_BINARY=$(CURDIR)/dist/as-router $(if $(ROOT),$(RUNNER)="$(ROOT)")
 
+# A static program cannot look up whether libc has getrandom(2): without the second flag it reads /dev/urandom, which an
+# image FROM scratch need not have.
+STATIC := -C target-feature=+crt-static --cfg getrandom_backend="linux_getrandom"
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -18,7 +22,7 @@ help: ## List the tasks
 .PHONY: build
 build: ## dist/as-router: one static file
 	@scripts/need-static-libc
-	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --locked --release --target $(TARGET) -p as-router
+	RUSTFLAGS='$(STATIC)' $(CARGO) build --locked --release --target $(TARGET) -p as-router
 	install -D -m 755 target/$(TARGET)/release/as-router dist/as-router
 
 .PHONY: run

@@ -147,6 +147,9 @@ fn refusals() {
             get(&format!("{host}host: forbidden.example\r\n")),
         ),
         (400, "invalid-host", get("Host: \r\n")),
+        // RFC 9112 section 5 has white space around a value ignored; not every server does.
+        (400, "invalid-host", get("Host: web.example \r\n")),
+        (400, "invalid-host", get("Host:\tweb.example\r\n")),
         (400, "invalid-host", get("Host: web.example:8080\r\n")),
         (400, "invalid-host", get("Host: user@web.example\r\n")),
         (400, "invalid-host", get("Host: web.example, forbidden.example\r\n")),
@@ -455,7 +458,7 @@ fn unaltered() {
     let slot = world().slot();
     let seen = recorder(slot.listen(80), OK);
     let odd = format!(
-        "OPTIONS /a%2fb?c=d&e#f HTTP/1.1\r\nhOsT:{}  \r\nX-Empty:\r\nX-Utf8: \u{e4}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        "OPTIONS /a%2fb?c=d&e HTTP/1.1\r\nhOsT:  {}\r\nX-Empty:\r\nX-Utf8: \u{e4}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         slot.name.to_uppercase()
     );
     let mut stream = connect(&world().client, HTTP);

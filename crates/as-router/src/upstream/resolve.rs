@@ -185,10 +185,10 @@ fn has_ipv6_route() -> bool {
     routed_from(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))).is_ok()
 }
 
-/// Whether `address` belongs to this host: then the kernel routes it from itself. Asked at each resolution, since
-/// interfaces come and go.
+/// Whether `address` belongs to this host: then a socket can be bound to it. (The routing table is no witness: it gives
+/// an interface's first address as the source for its others.) Asked at each resolution, since interfaces come and go.
 fn is_own(address: IpAddr) -> bool {
-    routed_from(address).is_ok_and(|source| source == address)
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 fn routed_from(destination: IpAddr) -> io::Result<IpAddr> {
