@@ -5,12 +5,14 @@ mod network;
 mod part;
 mod roles;
 
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{FlockOperation, flock};
 
 pub(crate) use daemon::Daemon;
 pub(crate) use network::{Net, RESOLVER, ROUTER_ADDRESSES};
@@ -31,7 +33,10 @@ pub(crate) const DAEMON_CORE: usize = 1;
 pub(crate) struct Lab {
     /// Scratch directory, gone with the run.
     pub(crate) dir: PathBuf,
-    _servers: Vec<Daemon>,
+    /// Origin and name server, ended with the lab.
+    servers: Vec<Daemon>,
+    /// Held by one run at a time.
+    _lock: File,
 }
 
 /// Runs `work` in new namespaces: the first call re-executes the program under unshare(1).
@@ -72,6 +77,7 @@ pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<()> {
 impl Lab {
     fn build() -> Result<Self> {
         crate::accounting::sweep();
+        let lock = lock()?;
         let dir = PathBuf::from(SCRATCH);
         command("mount", &["-t", "tmpfs", "bench", SCRATCH])?;
         network::build(&dir)?;
@@ -81,7 +87,8 @@ impl Lab {
         bind(&resolv, Path::new("/etc/resolv.conf"))?;
         let mut lab = Self {
             dir,
-            _servers: Vec::new(),
+            servers: Vec::new(),
+            _lock: lock,
         };
         let origin = Daemon::helper(&lab, Net::Origin, &[&program()?, "origin"])?;
         let resolver = Daemon::helper(
@@ -89,7 +96,7 @@ impl Lab {
             Net::Origin,
             &["dnsmasq", "-k", "-C", &roles::resolver_config(&lab.dir)?],
         )?;
-        lab._servers = vec![origin, resolver];
+        lab.servers = vec![origin, resolver];
         Ok(lab)
     }
 
@@ -104,6 +111,17 @@ impl Lab {
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path.display().to_string())
     }
+}
+
+/// Waits until no other run is under way: two on the same cores would measure each other. The lock is on a directory that
+/// exists in any case, so nothing is left behind.
+fn lock() -> Result<File> {
+    let directory = File::open(SCRATCH).with_context(|| format!("{SCRATCH} must exist"))?;
+    if flock(&directory, FlockOperation::NonBlockingLockExclusive).is_err() {
+        eprintln!("bench: another run is under way; waiting for its end");
+        flock(&directory, FlockOperation::LockExclusive).context("cannot wait for the other run")?;
+    }
+    Ok(directory)
 }
 
 /// The path of this program.

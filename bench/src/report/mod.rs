@@ -7,6 +7,7 @@ mod row;
 
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -73,8 +74,10 @@ pub(crate) fn write_growth(dir: &Path, points: &[Point]) -> Result<()> {
     write(dir, &format!("growth-{date}.md"), &markdown::growth(&date, points))
 }
 
+/// The day in UTC.
 fn today() -> String {
-    time::OffsetDateTime::now_utc().date().to_string()
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    now.split('T').next().unwrap_or_default().to_owned()
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
