@@ -22,6 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("205_tls_python", python),
     Test::new("206_tls_node", node),
     Test::new("207_tls_http2_connections_are_not_shared_by_names", coalescing),
+    Test::limited("208_tls_chromium", 60, chromium),
     Test::new("210_tls_unlisted_name_is_an_unrecognized_name_alert", unlisted),
     Test::new("211_tls_missing_name", missing_name),
     Test::new("212_tls_refusals_have_their_codes", refusals),
@@ -167,6 +168,37 @@ stream.end();
     let pages = run(&mut node, 15).ok();
     assert!(pages.contains("hello to web.example over HTTP/1.1"), "{pages}");
     assert!(pages.contains("hello to api.example over HTTP/2.0"), "{pages}");
+}
+
+/// A browser as people use it: its hello is over one MTU, with a post-quantum key share and GREASE ECH.
+fn chromium() {
+    let database = "sql:/run/lab/home/.pki/nssdb";
+    let script = format!(
+        "mkdir -p /run/lab/home/.pki/nssdb
+         certutil -d {database} -N --empty-password
+         certutil -d {database} -A -t C,, -n lab -i /run/lab/ca/ca.pem"
+    );
+    world().client.sh(&script, 15);
+    // All but the first three keep it from talking to its maker's hosts.
+    let flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--user-data-dir=/run/lab/tmp/chromium",
+        "--dump-dom",
+    ];
+    let get = |url: &str| run(world().client.command("chromium").args(flags).arg(url), 40);
+    let page = get("https://web.example/").ok();
+    assert!(page.contains("web says hello to web.example over HTTP/2.0"), "{page}");
+    world().router.event("a browser's hello", |event| {
+        event["event"] == "allow" && event["name"] == "web.example" && event["ech"] == true
+    });
+    let page = get("https://forbidden.example/").out();
+    assert!(!page.contains("web says hello"), "{page}");
 }
 
 /// sniproxy #178, caddy #4017, contour #1493 and others: with one address for all names, an HTTP/2 client sends the
