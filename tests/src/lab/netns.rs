@@ -15,6 +15,16 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::process::run;
 use super::sandbox::DIR;
 
+/// Puts the namespace's files in place and becomes the program.
+const ENTER: &str = r#"
+    mount --bind "$1/resolv.conf" /etc/resolv.conf
+    mount --bind "$1/hosts" /etc/hosts
+    mount --bind /run/lab/ca/trust /etc/ssl/certs
+    cd "$2"
+    shift 2
+    exec "$@"
+"#;
+
 /// A network namespace together with the `/etc/resolv.conf` and `/etc/hosts` that programs in it see.
 #[derive(Clone, Debug)]
 pub struct Namespace {
@@ -42,20 +52,6 @@ impl Namespace {
         fs::create_dir_all(&files).unwrap();
         fs::write(files.join("resolv.conf"), format!("nameserver {nameserver}\n")).unwrap();
         fs::write(files.join("hosts"), "127.0.0.1 localhost\n::1 localhost\n").unwrap();
-        fs::write(files.join("mnt"), "").unwrap();
-        let script = r#"
-            mount --bind "$1/resolv.conf" /etc/resolv.conf
-            mount --bind "$1/hosts" /etc/hosts
-            mount --bind /run/lab/ca/trust /etc/ssl/certs
-        "#;
-        run(
-            Command::new("unshare")
-                .arg(format!("--mount={}/mnt", files.display()))
-                .args(["--propagation", "private", "sh", "-ec", script, "sh"])
-                .arg(&files),
-            10,
-        )
-        .ok();
         Self {
             network: network.to_owned(),
             files,
@@ -72,14 +68,24 @@ impl Namespace {
         fs::write(self.files.join("hosts"), text).unwrap();
     }
 
-    /// A command that will run in it.
+    /// A command that will run in it, in a mount namespace of its own: one that is kept as a file cannot be had reliably
+    /// (the kernel's check against loops compares numbers that are not in order across processors, and says EINVAL).
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command
             .arg(format!("--net=/run/netns/{}", self.network))
-            .arg(format!("--mount={}/mnt", self.files.display()))
-            // Entering a mount namespace goes to its root directory.
-            .args(["env", "-C", DIR])
+            .args([
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-ec",
+                ENTER,
+                "sh",
+            ])
+            .arg(&self.files)
+            .arg(DIR)
             .arg(program);
         command
     }
