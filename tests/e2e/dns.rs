@@ -303,8 +303,8 @@ fn malformed() {
         (
             "no question",
             good[..12]
-                .to_vec()
-                .into_iter()
+                .iter()
+                .copied()
                 .enumerate()
                 .map(|(i, b)| if i == 5 { 0 } else { b })
                 .collect(),

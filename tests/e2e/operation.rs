@@ -321,10 +321,8 @@ fn sighup_cuts() {
     let get = b"GET / HTTP/1.1\r\nHost: web.example\r\n\r\n";
     kept.write_all(get).unwrap();
     assert_eq!(system_tests::lab::http::read_answer(&mut kept).status, 200);
-    for stream in [&mut echo] {
-        stream.write_all(b"x").unwrap();
-        stream.read_exact(&mut [0]).unwrap();
-    }
+    echo.write_all(b"x").unwrap();
+    echo.read_exact(&mut [0]).unwrap();
     let event = router.reload("web.example\n");
     assert_eq!((&event["removed"], &event["cut"]), (&2.into(), &2.into()), "{event}");
     assert_eq!(read_to_end(&mut tls).1, End::Reset);

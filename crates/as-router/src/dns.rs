@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use wire::dns::{AnswerAddress, Outcome, Zone, respond};
 
 use crate::event::Protocol as Service;
-use crate::listener::{ListenError, Permit};
+use crate::listener::{Limit, ListenError, Permit};
 use crate::policy::Policy;
 use crate::service::Services;
 use crate::stream;
@@ -109,15 +109,27 @@ pub(crate) fn serve_udp(socket: UdpSocket, services: Arc<Services>, answer: Answ
     Ok(())
 }
 
-/// Answers one TCP client, message after message (RFC 7766), until it closes or dawdles.
-pub(crate) async fn serve_tcp(services: Arc<Services>, client: TcpStream, answer: Answer, permit: Permit) {
+/// Answers one TCP client, message after message (RFC 7766), until it closes or dawdles, or, while it has nothing to
+/// ask, until another one waits for its place.
+pub(crate) async fn serve_tcp(
+    services: Arc<Services>,
+    client: TcpStream,
+    answer: Answer,
+    limit: Arc<Limit>,
+    permit: Permit,
+) {
     let mut received = Vec::new();
     let mut reply = Vec::new();
     let mut replies = Vec::new();
     // One absolute limit per round, so that a byte now and then does not hold the connection.
-    while let Ok(Ok(read)) = timeout(TCP_LIMIT, read_message(&client, &mut received)).await {
-        if !read {
-            break;
+    loop {
+        tokio::select! {
+            biased;
+            read = timeout(TCP_LIMIT, read_message(&client, &mut received)) => match read {
+                Ok(Ok(true)) => {}
+                _ => break,
+            },
+            () = limit.crowded() => break,
         }
         // All messages that have come are answered in one write (RFC 7766 section 6.2.1.1, pipelining).
         while let Some((query, used)) = first_message(&received) {

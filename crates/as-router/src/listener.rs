@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::event::{Event, EventLog};
 use crate::heartbeat;
@@ -86,7 +86,7 @@ pub(crate) fn listen(address: SocketAddr, opening: Opening) -> Result<TcpListene
 /// Accepts for ever: at the connection limit new ones wait in the kernel's backlog, and no error ends the loop.
 pub(crate) async fn accept_loop(
     listener: TcpListener,
-    limit: Arc<Semaphore>,
+    limit: Arc<Limit>,
     log: EventLog,
     serve: impl Fn(TcpStream, SocketAddr, Permit),
 ) {
@@ -96,10 +96,8 @@ pub(crate) async fn accept_loop(
             Ok((stream, peer)) => {
                 heartbeat::keep_going();
                 // A place is taken only now, so that listeners nobody uses hold none: at the limit, each listener has
-                // one connection that waits here. The semaphore is never closed.
-                let Ok(permit) = Arc::clone(&limit).acquire_owned().await else {
-                    return;
-                };
+                // one connection that waits here.
+                let Some(permit) = limit.enter().await else { return };
                 serve(stream, peer, permit);
             }
             Err(error) => match Severity::of(&error) {
@@ -113,6 +111,41 @@ pub(crate) async fn accept_loop(
                 }
             },
         }
+    }
+}
+
+/// How many connections a service holds at once.
+pub(crate) struct Limit {
+    places: Arc<Semaphore>,
+    crowded: Notify,
+}
+
+impl Limit {
+    pub(crate) fn new(connections: usize) -> Arc<Self> {
+        Arc::new(Self {
+            places: Arc::new(Semaphore::new(connections)),
+            crowded: Notify::new(),
+        })
+    }
+
+    /// Waits for a place. `None` never happens: the semaphore is not closed.
+    async fn enter(&self) -> Option<Permit> {
+        if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
+            return Some(permit);
+        }
+        self.crowded.notify_one();
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
+    /// Ends when somebody waits for a place; of several waiting for this, the one that has waited longest is told.
+    pub(crate) async fn crowded(&self) {
+        self.crowded.notified().await;
+    }
+
+    /// Waits until every place is free.
+    pub(crate) async fn empty(&self, connections: usize) {
+        let all = u32::try_from(connections).unwrap_or(u32::MAX);
+        let _ = self.places.acquire_many(all).await;
     }
 }
 

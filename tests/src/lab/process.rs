@@ -252,7 +252,7 @@ impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clip = |text: String| {
             if text.len() > 4000 {
-                format!("{:.4000}...", text)
+                format!("{text:.4000}...")
             } else {
                 text
             }

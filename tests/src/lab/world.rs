@@ -1,5 +1,6 @@
 //! The one world of a run: who is where, which names exist.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,6 +10,7 @@ use super::netns::Namespace;
 use super::process::Process;
 use super::router::{Forwarder, Router, RouterSetup};
 use super::servers;
+use super::wait;
 
 /// The client's address on the session network.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
@@ -150,13 +152,17 @@ impl Slot {
     }
 }
 
-/// Listens on `address` in `namespace`.
+/// Listens on `address` in `namespace`. A listener that was closed a moment ago may live on in a child that another
+/// test has forked and that has not reached its exec yet.
 #[must_use]
 pub fn listen(namespace: &Namespace, address: impl Into<IpAddr>, port: u16) -> TcpListener {
     let address = SocketAddr::new(address.into(), port);
-    namespace
-        .enter(|| TcpListener::bind(address))
-        .unwrap_or_else(|error| panic!("listen on {address}: {error}"))
+    wait::until(10, &format!("listening on {address}"), || {
+        match namespace.enter(|| TcpListener::bind(address)) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => None,
+            result => Some(result.unwrap_or_else(|error| panic!("listen on {address}: {error}"))),
+        }
+    })
 }
 
 fn networks() -> (Namespace, Namespace, Namespace) {

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use allowlist::Refusal;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
@@ -18,7 +17,7 @@ use super::{StartError, reload_failed, reloaded, report_ready, report_warnings, 
 use crate::cli::ForwarderArgs;
 use crate::event::{Event, EventLog, Mode, Protocol};
 use crate::limits::{Limits, raise_descriptor_limit};
-use crate::listener::{Permit, accept_loop, listen};
+use crate::listener::{Limit, Permit, accept_loop, listen};
 use crate::policy::{LoadError, Policy, load};
 use crate::relay;
 use crate::relay::{End, Pair, Relay, Traffic};
@@ -73,7 +72,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         half_close_limit: args.common.half_close_limit,
         diverted: Mutex::new(routes::diverted(&policy.plan, args)),
     });
-    let limit = Arc::new(Semaphore::new(limits.connections));
+    let limit = Limit::new(limits.connections);
     let serve = |listener: TcpListener, router_port: u16, protocol: Protocol| {
         let shared = Arc::clone(&forwarder);
         spawn(accept_loop(
@@ -106,8 +105,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     tasks.iter().for_each(AbortHandle::abort);
     drop(routes);
     // The router drains, and its connections end ours.
-    let most = u32::try_from(limits.connections).unwrap_or(u32::MAX);
-    let _ = timeout(Duration::from_secs(2), limit.acquire_many(most)).await;
+    let _ = timeout(super::DRAIN, limit.empty(limits.connections)).await;
     log.finish(&Event::Stopped { mode: Mode::Forwarder });
     Ok(())
 }

@@ -5,6 +5,7 @@ pub(crate) mod router;
 
 use std::collections::HashSet;
 use std::io;
+use std::time::Duration;
 
 use allowlist::Diagnostics;
 use tokio::task::AbortHandle;
@@ -13,6 +14,9 @@ use crate::event::{Event, EventLog, Mode};
 use crate::listener::ListenError;
 use crate::policy::{LoadError, Policy};
 use crate::routes::PortConflict;
+
+/// Longest wait for connections to end by themselves after SIGTERM.
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// Why router or forwarder did not start, or ended.
 #[derive(Debug, thiserror::Error)]

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use allowlist::AddressPolicy;
-use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
-use super::{StartError, reload_failed, reloaded, report_ready, report_warnings, spawn};
+use super::{DRAIN, StartError, reload_failed, reloaded, report_ready, report_warnings, spawn};
 use crate::cli::RouterArgs;
 use crate::connections::Connections;
 use crate::dns;
 use crate::event::{Event, EventLog, Mode};
 use crate::limits::{Limits, raise_descriptor_limit};
-use crate::listener::{accept_loop, listen};
+use crate::listener::{Limit, accept_loop, listen};
 use crate::policy::{LoadError, Policy, PolicyStore, load};
 use crate::routes::{self, Route, Routes};
 use crate::service::Services;
@@ -22,9 +21,6 @@ use crate::signals::{Signal, Signals};
 use crate::socket::Opening;
 use crate::upstream::Resolver;
 use crate::{forward, http, relay, tls};
-
-/// Longest wait for connections to end by themselves after SIGTERM.
-const DRAIN: Duration = Duration::from_secs(2);
 
 /// Between two looks whether the last connection has ended.
 const DRAIN_TICK: Duration = Duration::from_millis(20);
@@ -69,8 +65,8 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
         log: log.clone(),
         half_close_limit: args.common.half_close_limit,
     });
-    let limit = Arc::new(Semaphore::new(limits.connections));
-    let dns_limit = Arc::new(Semaphore::new(limits.dns_tcp));
+    let limit = Limit::new(limits.connections);
+    let dns_limit = Limit::new(limits.dns_tcp);
 
     let answer = args.answer;
     dns::serve_udp(dns_udp, Arc::clone(&services), answer).map_err(|error| StartError::System {
@@ -78,13 +74,19 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
         error,
     })?;
     let mut tasks = Vec::new();
-    let shared = Arc::clone(&services);
+    let (shared, crowd) = (Arc::clone(&services), Arc::clone(&dns_limit));
     tasks.push(spawn(accept_loop(
         dns_tcp,
         dns_limit,
         log.clone(),
         move |client, _, permit| {
-            tokio::spawn(dns::serve_tcp(Arc::clone(&shared), client, answer, permit));
+            tokio::spawn(dns::serve_tcp(
+                Arc::clone(&shared),
+                client,
+                answer,
+                Arc::clone(&crowd),
+                permit,
+            ));
         },
     )));
     let shared = Arc::clone(&services);
