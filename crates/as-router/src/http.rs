@@ -287,29 +287,23 @@ impl Exchange {
     }
 }
 
-/// Reads a request head; `None` when the client closes before its first byte. The head stays in the inbox.
+/// Reads a request head; `None` when the client closes, or the deadline passes, before its first byte. The head stays in
+/// the inbox.
 async fn read_request(client: &TcpStream, inbox: &mut Inbox) -> Result<Option<(RequestHead, usize)>, Refusal> {
     let mut reader = HeadReader::new();
-    let mut deadline = None;
+    // Between requests a connection may be idle for as long as it likes; here it has begun, or is new.
+    let deadline = Instant::now() + HEAD_DEADLINE;
     loop {
         if let Some(length) = reader.advance(inbox.bytes())? {
             let head = inbox.bytes().get(..length).unwrap_or_default();
             return parse_request(head).map(|request| Some((request, length)));
         }
-        // A connection may stay idle before a request, but a request that has begun has to end.
-        if !inbox.is_empty() {
-            deadline.get_or_insert_with(|| Instant::now() + HEAD_DEADLINE);
-        }
-        let read = match deadline {
-            Some(deadline) => timeout_at(deadline, inbox.fill(client))
-                .await
-                .map_err(|_| Refusal::HeadTimeout)?,
-            None => inbox.fill(client).await,
-        };
-        match read {
-            Ok(0) | Err(_) if inbox.is_empty() => return Ok(None),
-            Ok(0) | Err(_) => return Err(Refusal::HeadIncomplete),
-            Ok(_) => {}
+        match timeout_at(deadline, inbox.fill(client)).await {
+            // A browser's spare connection, or a probe: a 408 would be taken for the answer to a later request.
+            Ok(Ok(0) | Err(_)) | Err(_) if inbox.is_empty() => return Ok(None),
+            Ok(Ok(0) | Err(_)) => return Err(Refusal::HeadIncomplete),
+            Ok(Ok(_)) => {}
+            Err(_) => return Err(Refusal::HeadTimeout),
         }
     }
 }
