@@ -17,7 +17,7 @@ use system_tests::lab::world::RESOLVER;
 use system_tests::lab::{Namespace, Process, RouterSetup, binary, run, wait, world};
 
 use crate::forward::router_port;
-use crate::tls::send;
+use crate::tls::{accept, send};
 
 pub(crate) const TESTS: &[Test] = &[
     Test::new("800_operation_faulty_allowlist", faulty_allowlist),
@@ -36,6 +36,11 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("813_operation_sighup_cuts_removed_names", sighup_cuts),
     Test::new("814_operation_faulty_reload_keeps_the_old_list", faulty_reload),
     Test::new("815_operation_pid_1", pid_1),
+    Test::new(
+        "817_operation_allowlist_that_does_not_come",
+        allowlist_that_does_not_come,
+    ),
+    Test::new("818_operation_reload_gives_a_port_to_another_host", port_changes_hands),
     Test::new("816_operation_closed_stdout", closed_stdout),
     Test::new("820_operation_probe", probe),
     Test::new("821_operation_environment_variables", environment),
@@ -364,6 +369,27 @@ fn faulty_reload() {
 }
 
 /// As PID 1 of a container it gets no default signal actions, and inherits orphans.
+/// With one address for all names, the new host of a port needs the very socket of the old one.
+fn port_changes_hands() {
+    let world = world();
+    let (old, new) = (world.slot(), world.slot());
+    let setup = world.router(&format!("{}:2222\n", old.name));
+    let address = setup.address().to_string();
+    let router = setup.args(&["--answer", &address]).start();
+    for (slot, next) in [(&old, &new), (&new, &old), (&old, &new)] {
+        let listener = slot.listen(2222);
+        let mut client = connect(&world.client, router.at(2222));
+        client.write_all(b"x").unwrap();
+        let mut byte = [0];
+        let mut upstream = accept(&listener);
+        upstream.read_exact(&mut byte).unwrap();
+        let event = router.reload(&format!("{}:2222\n", next.name));
+        assert_eq!(event["event"], "reloaded", "{event}");
+        let (_, end) = read_to_end(&mut client);
+        assert_eq!(end, End::Reset, "the old host's connection");
+    }
+}
+
 fn pid_1() {
     let unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"];
     let router = world().router("web.example\n").through(&unshare).start();

@@ -73,7 +73,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         diverted: Mutex::new(routes::diverted(&policy.plan, args)),
     });
     let limit = Limit::new(limits.connections);
-    let serve = |listener: TcpListener, router_port: u16, protocol: Protocol| {
+    let serve = |listener: Arc<TcpListener>, router_port: u16, protocol: Protocol| {
         let shared = Arc::clone(&forwarder);
         spawn(accept_loop(
             listener,
@@ -115,7 +115,7 @@ fn reload(
     old: &Policy,
     forwarder: &Forwarder,
     routes: &mut Routes,
-    serve: impl Fn(TcpListener, u16, Protocol) -> AbortHandle,
+    serve: impl Fn(Arc<TcpListener>, u16, Protocol) -> AbortHandle,
 ) -> Result<(Policy, Event), StartError> {
     let (allowlist, warnings) = load(&args.common.allowlist)?;
     report_warnings(&forwarder.log, &warnings);

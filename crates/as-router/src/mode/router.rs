@@ -150,7 +150,7 @@ fn reload(
     args: &RouterArgs,
     services: &Services,
     routes: &mut Routes,
-    serve: impl Fn(&Route, tokio::net::TcpListener) -> AbortHandle,
+    serve: impl Fn(&Route, Arc<tokio::net::TcpListener>) -> AbortHandle,
 ) -> Result<Event, StartError> {
     let (allowlist, warnings) = load(&args.common.allowlist)?;
     report_warnings(&services.log, &warnings);
