@@ -9,7 +9,7 @@ use hickory_proto::rr::RecordType;
 use socket2::SockRef;
 use system_tests::lab::clienthello::ClientHello;
 use system_tests::lab::dns::{ask_tcp, ask_udp, decode, framed, question, resolve};
-use system_tests::lab::http::{LIMIT, connect, read_to_end};
+use system_tests::lab::http::{End, LIMIT, connect, read_to_end};
 use system_tests::lab::suite::Test;
 use system_tests::lab::{Router, run, wait, world};
 
@@ -30,6 +30,7 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("707_limits_descriptor_limit_is_raised", raised),
     Test::new("708_limits_memory_of_idle_connections", memory),
     Test::new("709_limits_questions_of_many_names", many_names),
+    Test::limited("710_limits_silent_connections_end", 60, silent),
 ];
 
 /// Whether DNS answers on both transports.
@@ -124,6 +125,17 @@ fn slowloris() {
     for protocol in ["http", "tls"] {
         let refused = |event: &serde_json::Value| event["code"] == "head-timeout" && event["protocol"] == protocol;
         router.event("head-timeout", refused);
+    }
+}
+
+/// Whoever never says a word does not keep a place for ever either.
+fn silent() {
+    let router = world().router("web.example\n").start();
+    let mut streams = [80, 443].map(|port| connect(&world().client, router.at(port)));
+    for stream in &mut streams {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let (_, end) = read_to_end(stream);
+        assert_eq!(end, End::Clean);
     }
 }
 
