@@ -369,6 +369,36 @@ fn faulty_reload() {
 }
 
 /// As PID 1 of a container it gets no default signal actions, and inherits orphans.
+/// A pipe without a writer: it holds up neither the end of the process nor those who are served.
+fn allowlist_that_does_not_come() {
+    let setup = world().router("web.example\n");
+    let fifo = |path: &Path| {
+        let _ = fs::remove_file(path);
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    fifo(setup.allowlist());
+    let mut process = Process::start("as-router", &mut setup.command());
+    wait::until(10, "signals to be handled", || {
+        let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).ok()?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        (caught >> (Signal::TERM.as_raw() - 1) & 1 == 1).then_some(())
+    });
+    process.signal(Signal::TERM);
+    assert_eq!(process.wait(5).code(), Some(0));
+
+    let mut router = world().router("web.example\n").start();
+    fifo(router.allowlist());
+    router.process.signal(Signal::HUP);
+    let hello = ClientHello::small("forbidden.example").bytes();
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(100));
+        let (answer, _) = send(router.at(443), &hello);
+        assert_eq!(alert(&answer), Some(112));
+    }
+    assert_eq!(router.stop().code(), Some(0));
+}
+
 /// With one address for all names, the new host of a port needs the very socket of the old one.
 fn port_changes_hands() {
     let world = world();

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use allowlist::Refusal;
+use allowlist::{Allowlist, Diagnostics, Refusal};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use crate::cli::ForwarderArgs;
 use crate::event::{Event, EventLog, Mode, Protocol};
 use crate::limits::{Limits, raise_descriptor_limit};
 use crate::listener::{Limit, Permit, accept_loop, listen};
-use crate::policy::{LoadError, Policy, load};
+use crate::policy::{LoadError, Policy, load_again, load_aside};
 use crate::relay;
 use crate::relay::{End, Pair, Relay, Traffic};
 use crate::routes::{self, Route, Routes};
@@ -48,7 +48,10 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         what: "handle signals",
         error,
     })?;
-    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    let Some(loaded) = signals.unless_stopped(load_aside(&args.common.allowlist)).await else {
+        return Ok(());
+    };
+    let (allowlist, warnings) = loaded?;
     report_warnings(&log, &warnings);
     let mut policy = Policy::new(allowlist).map_err(LoadError::from)?;
 
@@ -94,7 +97,10 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
 
     report_ready(&log, Mode::Forwarder, policy.allowlist.len(), listeners(args, &wanted));
     while signals.next().await == Signal::Reload {
-        match reload(args, &policy, &forwarder, &mut routes, serve) {
+        let Some(loaded) = signals.unless_stopped(load_again(&args.common.allowlist)).await else {
+            break;
+        };
+        match reload(args, &policy, &forwarder, &mut routes, loaded, serve) {
             Ok((new, event)) => {
                 policy = new;
                 log.report(&event);
@@ -115,9 +121,10 @@ fn reload(
     old: &Policy,
     forwarder: &Forwarder,
     routes: &mut Routes,
+    loaded: Result<(Allowlist, Diagnostics), LoadError>,
     serve: impl Fn(Arc<TcpListener>, u16, Protocol) -> AbortHandle,
 ) -> Result<(Policy, Event), StartError> {
-    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    let (allowlist, warnings) = loaded?;
     report_warnings(&forwarder.log, &warnings);
     let new = old.successor(allowlist).map_err(LoadError::from)?;
     let wanted = routes::of_forwarder(&new.plan, args);
