@@ -48,6 +48,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         what: "handle signals",
         error,
     })?;
+    refuse_loop(args)?;
     let Some(loaded) = signals.unless_stopped(load_aside(&args.common.allowlist)).await else {
         return Ok(());
     };
@@ -114,6 +115,20 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     let _ = timeout(super::DRAIN, limit.empty(limits.connections)).await;
     log.finish(&Event::Stopped { mode: Mode::Forwarder });
     Ok(())
+}
+
+/// A forwarder that is its own router would connect to itself for each connection, until it has no room for more.
+fn refuse_loop(args: &ForwarderArgs) -> Result<(), StartError> {
+    let router = args.router.to_canonical();
+    let own = [args.common.tls_port, args.common.http_port];
+    let ports = [args.router_tls_port, args.router_http_port];
+    let looped = ports.into_iter().find(|port| own.contains(port));
+    match looped {
+        Some(port) if router.is_loopback() || router.is_unspecified() => {
+            Err(StartError::OwnRouter(SocketAddr::new(args.router, port)))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn reload(
@@ -201,4 +216,35 @@ fn listeners(args: &ForwarderArgs, routes: &[Route]) -> Vec<String> {
         .into_iter()
         .chain(routes.iter().map(|route| format!("tcp://{}", route.listen)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn a_forwarder_is_not_its_own_router() {
+        for (line, fine) in [
+            ("--router 192.0.2.1", true),
+            ("--router 127.0.0.1", false),
+            ("--router 0.0.0.0", false),
+            ("--router ::ffff:127.0.0.1", false),
+            (
+                "--router 127.0.0.1 --router-tls-port 8443 --router-http-port 8080",
+                true,
+            ),
+            (
+                "--router 127.0.0.1 --router-tls-port 8443 --router-http-port 443",
+                false,
+            ),
+        ] {
+            let words = ["as-router", "forward"].into_iter().chain(line.split(' '));
+            let Some(Command::Forward(args)) = Cli::try_parse_from(words).unwrap().command else {
+                panic!("{line}");
+            };
+            assert_eq!(refuse_loop(&args).is_ok(), fine, "{line}");
+        }
+    }
 }
