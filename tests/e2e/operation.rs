@@ -319,7 +319,7 @@ fn sighup_cuts() {
     let listener = slot.listen(443);
     let mut tls = connect(&world().client, router.at(443));
     tls.write_all(&ClientHello::small(&slot.name).bytes()).unwrap();
-    let mut server = crate::tls::accept(&listener);
+    let mut server = accept(&listener);
     server.read_exact(&mut [0; 20]).unwrap();
     let mut echo = connect(&world().client, router_port(&router, "echo.example", 7000));
     let mut kept = connect(&world().client, router.at(80));
