@@ -309,18 +309,18 @@ pub fn run_with_input(command: &mut Command, input: &[u8], seconds: u64) -> Done
     }
 }
 
-/// The command as one would type it, without the lab's own prefix.
+/// The command as one would type it, without the lab's own prefix: what stands before the directory to start in.
 fn describe(command: &Command) -> String {
     let words: Vec<_> = std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())
-        .skip_while(|word| {
-            ["nsenter", "env", "-C", DIR].contains(&word.as_str())
-                || word.starts_with("--net=")
-                || word.starts_with("--mount=")
-        })
         .collect();
-    words.join(" ")
+    let prefix = words
+        .iter()
+        .take(20)
+        .rposition(|word| word == DIR)
+        .map_or(0, |at| at + 1);
+    words[prefix..].join(" ")
 }
 
 fn read_all(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
