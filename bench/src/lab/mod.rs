@@ -65,7 +65,11 @@ pub(crate) fn inside(work: impl FnOnce(&Lab) -> Result<()>) -> Result<()> {
 /// (A low nice value would not do: it counts within a session only, see autogroup in sched(7).)
 fn with_priority(program: &str) -> Command {
     let chrt = ["--rr", "1"];
-    let allowed = Command::new("chrt").args(chrt).arg("true").stderr(Stdio::null()).status();
+    let allowed = Command::new("chrt")
+        .args(chrt)
+        .arg("true")
+        .stderr(Stdio::null())
+        .status();
     if allowed.is_ok_and(|status| status.success()) {
         let mut command = Command::new("chrt");
         command.args(chrt).arg(program);
