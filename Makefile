@@ -40,6 +40,20 @@ unit: ## Table and property tests of the crates (no root, seconds)
 e2e: setup build ## System tests: real clients and servers around the static binary (root or sudo)
 	$(LAB) $(CARGO) test --locked -p system-tests --test e2e $(if $(TESTS),-- $(TESTS))
 
+.PHONY: images
+images: build ## Container images of router and sandbox (podman; as root without one, in the podman lab)
+	images/build
+
+.PHONY: test-lab
+test-lab: images ## Images and nested podman, on rootless podman 5.4 and 4.3 in the podman lab (minutes, gigabytes)
+	tests/podman-lab/check --images
+	tests/podman-lab/copy-images
+	tests/podman-lab/check --debian 12 --images
+
+.PHONY: bench
+bench: ## The race against nginx, HAProxy, sniproxy, socat and dnsmasq (installs them; a quiet machine is needed)
+	bench/run
+
 .PHONY: setup
 setup: ## Install the Debian packages that building and testing need
 	@scripts/setup
