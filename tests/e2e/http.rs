@@ -45,6 +45,7 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("319_http_truncated_response_is_not_a_clean_end", truncated_response),
     Test::new("320_http_upstream_that_speaks_no_http", foreign_upstream),
     Test::new("321_http_trailing_dot_and_port_in_host", host_spellings),
+    Test::new("322_http_keep_alive_after_a_read_that_took_all", keep_alive_after_large),
 ];
 
 /// The shared router's port.
@@ -406,6 +407,24 @@ print(len(local))
 ";
     let connections = run(world().client.command("/usr/bin/python3").args(["-c", script]), 20).ok();
     assert_eq!(connections.trim(), "1");
+}
+
+/// A read of exactly what there was leaves the socket marked readable: the next request must be heard all the same.
+fn keep_alive_after_large() {
+    for size in [65_536, 1_048_576] {
+        let slot = world().slot();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n");
+        let reply = [head.into_bytes(), file_bytes(size)].concat();
+        let _server = recorder(slot.listen(80), reply.leak());
+        let mut stream = connect(&world().client, HTTP);
+        for round in 0..5 {
+            stream.write_all(&get(&slot.name, "/")).unwrap();
+            let answer = read_answer(&mut stream);
+            assert_eq!((answer.status, answer.body.len()), (200, size), "round {round}");
+            // The router waits for a request, or for the upstream to close, before the next one comes.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 fn bodies() {

@@ -194,15 +194,19 @@ impl Exchange {
         host: &HostName,
     ) -> Result<Option<(RequestHead, usize)>, (Refusal, Option<HostName>)> {
         if self.inbox.is_empty() {
+            // Both are read, not only waited for: after a read that took exactly what there was, tokio still has the
+            // socket for readable, and waiting for the one that has nothing would keep the other unheard.
             tokio::select! {
+                biased;
                 // The upstream closes an idle connection, or speaks out of turn: no request may go there any more.
-                _ = self.pair.upstream.readable() => {
-                    match self.outbox.fill(&self.pair.upstream).await {
-                        Ok(0) | Err(_) => return Ok(None),
-                        Ok(_) => return Err((Refusal::MalformedResponse, None)),
-                    }
-                }
-                _ = self.pair.client.readable() => {}
+                read = self.outbox.fill(&self.pair.upstream) => match read {
+                    Ok(0) | Err(_) => return Ok(None),
+                    Ok(_) => return Err((Refusal::MalformedResponse, None)),
+                },
+                read = self.inbox.fill(&self.pair.client) => match read {
+                    Ok(0) | Err(_) => return Ok(None),
+                    Ok(_) => {}
+                },
             }
         }
         let read = read_request(&self.pair.client, &mut self.inbox)
