@@ -98,7 +98,7 @@ impl World {
     /// A router of one's own, on an address of its own beside the shared one.
     #[must_use]
     pub fn router(&self, allowlist: &str) -> RouterSetup {
-        static NEXT: AtomicU8 = AtomicU8::new(101);
+        static NEXT: AtomicU8 = AtomicU8::new(60);
         let last = NEXT.fetch_add(1, Ordering::Relaxed);
         assert!(last < 250, "out of router addresses");
         let address = Ipv4Addr::new(192, 0, 2, last);
@@ -111,7 +111,7 @@ impl World {
     pub fn pod(&self, nameserver: Ipv4Addr) -> Namespace {
         static NEXT: AtomicU8 = AtomicU8::new(11);
         let last = NEXT.fetch_add(1, Ordering::Relaxed);
-        assert!(last < 100, "out of pod addresses");
+        assert!(last < 60, "out of pod addresses");
         let pod = Namespace::new(&format!("pod{last}"), nameserver);
         pod.plug_into(&self.router_side, "session", Ipv4Addr::new(192, 0, 2, last));
         pod
