@@ -9,6 +9,7 @@ use std::io;
 use allowlist::Diagnostics;
 use tokio::task::AbortHandle;
 
+use crate::closed::NotClosed;
 use crate::event::{Event, EventLog, Mode};
 use crate::listener::ListenError;
 use crate::policy::{LoadError, Policy};
@@ -23,6 +24,8 @@ pub(crate) enum StartError {
     Listen(#[from] ListenError),
     #[error(transparent)]
     Conflict(#[from] PortConflict),
+    #[error(transparent)]
+    NotClosed(#[from] NotClosed),
     #[error("cannot {what}: {error}")]
     System { what: &'static str, error: io::Error },
 }

@@ -1,0 +1,157 @@
+//! The keeper: a small process of our own that runs the session's podman service and outlives the launcher.
+//!
+//! It waits for the launcher's last word or, on its pidfd, for its death, and then sees to it that nothing of the
+//! session is left: `kill -9` of the launcher included. It is the launcher's program started under another name.
+
+mod launcher_side;
+mod service;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
+
+use crate::podman::Client;
+use crate::session::{SessionDir, undo_by_label};
+pub(crate) use launcher_side::Keeper;
+use service::Service;
+
+/// The name the program is started under to be the keeper. What it is called on the command line decides nothing else.
+pub(crate) const NAME: &str = "agent-sandbox-keeper";
+
+/// The launcher's last word: it has undone everything itself. Silence means that it has not.
+const DONE: u8 = b'd';
+
+/// How long undoing a session may take. Seconds on a slow machine; what is left then is swept at the next start.
+const UNDO_LIMIT: Duration = Duration::from_secs(60);
+
+/// The keeper's whole life.
+pub(crate) fn main(session_dir: PathBuf) -> ExitCode {
+    let Some(dir) = SessionDir::existing(session_dir) else {
+        return ExitCode::FAILURE;
+    };
+    // Out of reach of the terminal's signals, and not in the way of anybody's unmount.
+    let _ = rustix::process::setsid();
+    let _ = std::env::set_current_dir("/");
+    let terminal = Terminal::of_stdout();
+    let launcher = getppid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let service = Service::start(&dir);
+    let Ok(service) = service else {
+        // The launcher sees the exit and reads the log, and removes the directory.
+        return ExitCode::FAILURE;
+    };
+    let done = wait_for_the_end(launcher.as_ref(), &service);
+    match done {
+        End::Done => {
+            service.stop();
+            let _ = dir.remove();
+            ExitCode::SUCCESS
+        }
+        End::ServiceGone => {
+            // Wait for the launcher to notice and give up; then undo with a new service.
+            wait_for_the_launcher(launcher.as_ref());
+            undo(&dir)
+        }
+        End::LauncherGone => {
+            terminal.restore();
+            // What the launcher asked for last may still be under way in the old service.
+            service.stop();
+            undo(&dir)
+        }
+    }
+}
+
+enum End {
+    Done,
+    LauncherGone,
+    ServiceGone,
+}
+
+fn wait_for_the_end(launcher: Option<&OwnedFd>, service: &Service) -> End {
+    let stdin = std::io::stdin();
+    let service_pidfd = service.pidfd();
+    loop {
+        let mut polled = vec![
+            PollFd::new(&stdin, PollFlags::IN),
+            PollFd::new(&service_pidfd, PollFlags::IN),
+        ];
+        polled.extend(launcher.map(|launcher| PollFd::new(launcher, PollFlags::IN)));
+        if poll(&mut polled, None).is_err() {
+            continue;
+        }
+        let said = polled.first().is_some_and(|fd| !fd.revents().is_empty());
+        let service_ended = polled.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let launcher_ended = polled.get(2).is_some_and(|fd| !fd.revents().is_empty());
+        if said {
+            return last_word();
+        }
+        if launcher_ended {
+            return End::LauncherGone;
+        }
+        if service_ended {
+            return End::ServiceGone;
+        }
+    }
+}
+
+fn last_word() -> End {
+    let mut word = [0; 1];
+    match rustix::io::read(std::io::stdin().as_fd(), &mut word) {
+        Ok(1) if word == [DONE] => End::Done,
+        _ => End::LauncherGone,
+    }
+}
+
+fn wait_for_the_launcher(launcher: Option<&OwnedFd>) {
+    let stdin = std::io::stdin();
+    let mut polled = vec![PollFd::new(&stdin, PollFlags::IN)];
+    polled.extend(launcher.map(|launcher| PollFd::new(launcher, PollFlags::IN)));
+    while poll(&mut polled, None).is_err() {}
+}
+
+/// Removes everything that carries the session's label, with a service of its own.
+fn undo(dir: &SessionDir) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let (Ok(runtime), Ok(service)) = (runtime, Service::start(dir)) else {
+        return ExitCode::FAILURE;
+    };
+    let undone = runtime.block_on(async {
+        let client = Client::new(&dir.socket());
+        let work = async {
+            service.answers(&client).await?;
+            undo_by_label(&client, dir.name()).await.map_err(std::io::Error::other)
+        };
+        tokio::time::timeout(UNDO_LIMIT, work).await
+    });
+    service.stop();
+    if !matches!(undone, Ok(Ok(()))) {
+        return ExitCode::FAILURE;
+    }
+    let _ = dir.remove();
+    ExitCode::SUCCESS
+}
+
+/// The user's terminal, if the launcher passed it on: a launcher that was killed leaves it in raw mode.
+struct Terminal(Option<Termios>);
+
+impl Terminal {
+    fn of_stdout() -> Self {
+        let stdout = std::io::stdout();
+        Self(if isatty(&stdout) { tcgetattr(&stdout).ok() } else { None })
+    }
+
+    fn restore(&self) {
+        if let Some(modes) = &self.0 {
+            let _ = tcsetattr(std::io::stdout(), OptionalActions::Now, modes);
+        }
+    }
+}
+
+/// Sends a signal to a process known by its id and start; one that has ended gets none.
+fn raw_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
