@@ -14,7 +14,7 @@ use super::error::ApiError;
 use super::inspect::Inspected;
 use super::raw::{Attached, Raw};
 use super::spec::{ContainerSpec, PodSpec};
-use super::verify::{Differences, verify};
+use super::verify::{Differences, verify, verify_pod};
 
 /// A podman service.
 #[derive(Clone, Debug)]
@@ -125,9 +125,16 @@ impl Client {
         Ok(verify(spec, &made).map(|()| id))
     }
 
-    /// Creates a pod, which makes its network namespace but starts nothing.
+    /// Creates a pod. Nothing in it runs yet.
     pub(crate) async fn create_pod(&self, spec: &PodSpec) -> Result<String, ApiError> {
         self.raw.create_pod(spec).await
+    }
+
+    /// Compares what podman made of a pod with what was asked.
+    pub(crate) async fn verify_pod(&self, id: &str, spec: &PodSpec) -> Result<Result<(), Differences>, ApiError> {
+        let pod = self.raw.inspect_pod(id).await?;
+        let infra: Inspected = self.raw.inspect_container(&pod.infra).await?;
+        Ok(verify_pod(spec, &infra))
     }
 
     /// Prepares a created container and connects to its standard streams.

@@ -7,6 +7,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
+/// The part of `podman pod inspect` that leads to the pod's own container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct InspectedPod {
+    #[serde(rename = "InfraContainerID")]
+    pub(super) infra: String,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct Inspected {
@@ -53,8 +61,19 @@ pub(super) struct HostConfig {
     pub(super) extra_hosts: Vec<String>,
     #[serde(deserialize_with = "null_is_empty")]
     pub(super) dns: Vec<String>,
+    #[serde(rename = "IDMappings", deserialize_with = "null_is_empty")]
+    pub(super) id_mappings: IdMappings,
     #[serde(deserialize_with = "null_is_empty")]
     pub(super) port_bindings: BTreeMap<String, serde::de::IgnoredAny>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(super) struct IdMappings {
+    #[serde(deserialize_with = "null_is_empty")]
+    pub(super) uid_map: Vec<String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    pub(super) gid_map: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 use super::error::{ApiError, chain};
+use super::inspect::InspectedPod;
 use super::spec::{ContainerSpec, PodSpec};
 
 /// The oldest API this program speaks, and so the oldest podman it works with: keep-id with `uid=` and `gid=` came
@@ -75,6 +76,11 @@ impl Raw {
     pub(super) async fn inspect_container<T: DeserializeOwned>(&self, id: &str) -> Result<T, ApiError> {
         self.json(Method::GET, &format!("containers/{id}/json"), None::<&()>)
             .await
+    }
+
+    /// As for containers: the model is podman 4.5's, and whole.
+    pub(super) async fn inspect_pod(&self, id: &str) -> Result<InspectedPod, ApiError> {
+        self.json(Method::GET, &format!("pods/{id}/json"), None::<&()>).await
     }
 
     /// The crate throws the exit code away. `interval` is how often podman looks where it has to look (250 ms if not

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::inspect::{Inspected, Mount};
-use super::spec::{ContainerSpec, Limit};
+use super::spec::{ContainerSpec, Limit, PodSpec};
 
 /// The fields that are not as asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,13 +105,76 @@ pub(crate) fn verify(spec: &ContainerSpec, made: &Inspected) -> Result<(), Diffe
     let proxies: Vec<_> = made.config.env.iter().filter(|line| is_proxy(line)).collect();
     same("proxy variables", &"none", &proxies, proxies.is_empty());
 
-    let wanted: BTreeSet<&str> = spec.devices.iter().map(|device| device.path).collect();
-    let got: BTreeSet<&str> = host.devices.iter().map(|device| device.path_on_host.as_str()).collect();
-    same("devices", &wanted, &got, wanted == got);
+    // Rootless podman binds devices instead, and then does not list them.
+    let asked: BTreeSet<&str> = spec.devices.iter().map(|device| device.path).collect();
+    let extra: Vec<_> = host
+        .devices
+        .iter()
+        .map(|d| d.path_on_host.as_str())
+        .filter(|path| !asked.contains(path))
+        .collect();
+    same("devices", &asked, &extra, extra.is_empty());
 
     namespaces(spec, made, &mut same);
     capabilities(spec, made, &mut same);
     mounts(spec, made, &mut same);
+    if differences.is_empty() {
+        Ok(())
+    } else {
+        Err(Differences(differences))
+    }
+}
+
+/// Compares the pod's own container, which holds the namespaces of all others, with what was asked for.
+///
+/// # Errors
+/// Every difference that decides what the pod's containers may reach.
+pub(crate) fn verify_pod(spec: &PodSpec, infra: &Inspected) -> Result<(), Differences> {
+    let mut differences = Vec::new();
+    let mut same = |what: &str, wanted: &dyn fmt::Debug, got: &dyn fmt::Debug, equal: bool| {
+        if !equal {
+            differences.push(format!("the pod's {what} is {got:?} instead of {wanted:?}"));
+        }
+    };
+    let host = &infra.host_config;
+    let servers: Vec<String> = spec.dns_server.iter().map(ToString::to_string).collect();
+    same("name server", &servers, &host.dns, servers == host.dns);
+    same("extra hosts", &"none", &host.extra_hosts, host.extra_hosts.is_empty());
+    same(
+        "published ports",
+        &"none",
+        &host.port_bindings.keys(),
+        host.port_bindings.is_empty(),
+    );
+    same("privileged", &false, &host.privileged, !host.privileged);
+    same(
+        "network namespace",
+        &"bridge",
+        &host.network_mode,
+        host.network_mode == "bridge",
+    );
+    let wanted: BTreeSet<&String> = spec.networks.keys().collect();
+    let got: BTreeSet<&String> = infra.network_settings.networks.keys().collect();
+    same("networks", &wanted, &got, wanted == got);
+    for (what, mode) in [("user namespace", &host.userns_mode), ("uts namespace", &host.uts_mode)] {
+        same(what, &"not the host's", mode, mode != "host");
+    }
+    // Container id : id in podman's own user namespace, where 0 is the user : count.
+    let maps = &host.id_mappings;
+    for (what, map) in [("user ids", &maps.uid_map), ("group ids", &maps.gid_map)] {
+        same(
+            what,
+            &"1000:0:1 among them",
+            map,
+            map.iter().any(|line| line == "1000:0:1"),
+        );
+        same(
+            what,
+            &"no other use of the user's own",
+            map,
+            map.iter().filter(|line| line.contains(":0:")).count() == 1,
+        );
+    }
     if differences.is_empty() {
         Ok(())
     } else {
@@ -236,3 +299,6 @@ fn is_proxy(line: &str) -> bool {
     let name = line.split('=').next().unwrap_or_default().to_ascii_lowercase();
     matches!(name.as_str(), "http_proxy" | "https_proxy" | "ftp_proxy" | "all_proxy")
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,6 +127,9 @@ impl Lines {
 
     fn line(&mut self) -> bool {
         let line = std::mem::take(&mut self.part);
+        if line.trim_ascii().is_empty() {
+            return false;
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.len() == KEPT_LINES {
             last.pop_front();

@@ -268,14 +268,26 @@ impl Made {
             ["creating the router", "starting the router"],
         );
         let pod = async {
-            let pod = trace.step("pod created", client.create_pod(&parts.pod(address))).await;
-            Failure::of("creating the pod", pod)?;
+            let spec = parts.pod(address);
+            let created = trace.step("pod created", client.create_pod(&spec)).await;
+            let id = Failure::of("creating the pod", created)?;
+            let verified = async {
+                Failure::of(
+                    "creating the pod",
+                    Failure::of("creating the pod", client.verify_pod(&id, &spec).await)?,
+                )
+            };
             let steps = ["creating the forwarder", "starting the forwarder"];
             let sandbox = maker.prepared(parts.sandbox(command), "creating the sandbox");
             let forwarder = maker.started("forwarder", parts.forwarder(address), steps);
-            try_join(forwarder, trace.step("sandbox prepared", sandbox)).await
+            try_join3(
+                forwarder,
+                trace.step("sandbox prepared", sandbox),
+                trace.step("pod verified", verified),
+            )
+            .await
         };
-        let (router, (forwarder, (sandbox, attached))) = try_join(router, pod).await?;
+        let (router, (forwarder, (sandbox, attached), ())) = try_join(router, pod).await?;
         Ok(Self {
             router,
             forwarder,
