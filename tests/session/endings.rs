@@ -9,7 +9,7 @@ use system_tests::lab::suite::Test;
 
 use crate::harness::{GONE_WITHIN, Session, User, nothing_left_of, podman};
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     Test::limited("400_exit_codes_are_the_commands_own", 180, exit_codes),
     Test::limited("401_signals_end_the_session_with_130", 180, signals),
     Test::limited("402_kill_9_during_the_session", 60, kill_during_the_session),
@@ -153,7 +153,7 @@ fn kill(pid: i32) {
 }
 
 /// Kills the podman service of a session.
-pub fn kill_service(session: &Session) {
+pub(crate) fn kill_service(session: &Session) {
     kill(pid_of(session, "system service"));
 }
 

@@ -4,7 +4,7 @@ use system_tests::lab::suite::Test;
 
 use crate::harness::User;
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     Test::limited("500_a_refused_directory", 60, a_refused_directory),
     Test::limited("501_a_broken_allowlist", 60, a_broken_allowlist),
     Test::limited("502_an_image_that_is_not_there", 60, an_image_that_is_not_there),

@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What the sandboxes of the tests may reach: names of the lab's stand-in internet.
-pub const ALLOWLIST: &str = "\
+pub(crate) const ALLOWLIST: &str = "\
 api.anthropic.com
-github.com
 github.com:22
 .example.com
 db.example.com:5432
@@ -21,23 +20,23 @@ db.example.com:7000
 ";
 
 /// How long what a session made may outlive a launcher that was killed.
-pub const GONE_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(5);
 
 /// The program under test.
-pub fn launcher() -> PathBuf {
+pub(crate) fn launcher() -> PathBuf {
     PathBuf::from(std::env::var_os("AGENT_SANDBOX_TEST_LAUNCHER").expect("AGENT_SANDBOX_TEST_LAUNCHER"))
 }
 
 /// A person at the machine: a home with configuration and a directory to launch from, of one test alone.
-pub struct User {
-    pub home: PathBuf,
-    pub launch_dir: PathBuf,
+pub(crate) struct User {
+    pub(crate) home: PathBuf,
+    pub(crate) launch_dir: PathBuf,
     environment: Vec<(String, String)>,
 }
 
 impl User {
     /// A user with the tests' allowlist, in `~/src/N`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let home =
@@ -52,6 +51,9 @@ impl User {
         let config = user.home.join(".config/agent-sandbox");
         std::fs::create_dir_all(&config).unwrap();
         std::fs::write(config.join("allowed-hosts"), ALLOWLIST).unwrap();
+        // Podman stays as the machine has it: the user's own home decides only what the launcher reads.
+        let containers = PathBuf::from(std::env::var_os("HOME").unwrap()).join(".config/containers");
+        std::os::unix::fs::symlink(containers, user.home.join(".config/containers")).unwrap();
         user.set(
             "AGENT_SANDBOX_HOME_VOLUME",
             &format!("test-home-{}", std::process::id()),
@@ -59,19 +61,18 @@ impl User {
     }
 
     /// Sets a variable for the launcher.
-    pub fn set(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn set(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The launcher's command line, with this user's home. Podman's storage stays the machine's: the user's own
-    /// `$HOME` decides only what the launcher reads.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    /// The launcher's command line, with this user's home.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         self.wrapped(&[], arguments)
     }
 
     /// The same, started by another program.
-    pub fn wrapped(&self, wrapper: &[&str], arguments: &[&str]) -> Command {
+    pub(crate) fn wrapped(&self, wrapper: &[&str], arguments: &[&str]) -> Command {
         let launcher = launcher();
         let mut words = wrapper.iter().map(std::ffi::OsString::from).collect::<Vec<_>>();
         words.push(launcher.into_os_string());
@@ -88,22 +89,22 @@ impl User {
     }
 
     /// Runs the launcher to its end with nothing on standard input.
-    pub fn run(&self, arguments: &[&str]) -> Finished {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
         self.run_with(arguments, b"")
     }
 
     /// Runs a command in the sandbox.
-    pub fn exec(&self, command: &[&str]) -> Finished {
+    pub(crate) fn exec(&self, command: &[&str]) -> Finished {
         self.run(&[&["--exec"], command].concat())
     }
 
     /// Runs a shell script in the sandbox.
-    pub fn sh(&self, script: &str) -> Finished {
+    pub(crate) fn sh(&self, script: &str) -> Finished {
         self.exec(&["sh", "-c", script])
     }
 
     /// Runs the launcher to its end with `input` on standard input.
-    pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> Finished {
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &[u8]) -> Finished {
         let mut session = self.start(arguments);
         let mut stdin = session.child.stdin.take().unwrap();
         let input = input.to_vec();
@@ -114,7 +115,7 @@ impl User {
     }
 
     /// Starts the launcher with pipes.
-    pub fn start(&self, arguments: &[&str]) -> Session {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Session {
         let mut command = self.command(arguments);
         let child = command
             .stdin(Stdio::piped())
@@ -133,19 +134,19 @@ impl Drop for User {
 }
 
 /// A launcher that runs.
-pub struct Session {
-    pub child: Child,
-    pub pid: u32,
+pub(crate) struct Session {
+    pub(crate) child: Child,
+    pub(crate) pid: u32,
 }
 
 impl Session {
     /// Sends a signal to the launcher.
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits until standard output begins with `text`.
-    pub fn wait_for_output(&mut self, text: &str) {
+    pub(crate) fn wait_for_output(&mut self, text: &str) {
         let stdout = self.child.stdout.as_mut().unwrap();
         let mut got = vec![0; text.len()];
         stdout
@@ -155,7 +156,7 @@ impl Session {
     }
 
     /// Waits for the end; the output that was not read yet, and nothing left behind.
-    pub fn finish(mut self) -> Finished {
+    pub(crate) fn finish(mut self) -> Finished {
         let mut stdout = self.child.stdout.take();
         let mut stderr = self.child.stderr.take().unwrap();
         let out = thread::spawn(move || {
@@ -180,24 +181,24 @@ impl Session {
 
 /// A launcher that has ended.
 #[derive(Debug)]
-pub struct Finished {
-    pub stdout: String,
-    pub stderr: String,
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
+pub(crate) struct Finished {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
 }
 
 impl Finished {
     /// The output of a command that succeeded and had nothing to complain about.
     #[track_caller]
-    pub fn ok(&self) -> &str {
+    pub(crate) fn ok(&self) -> &str {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
         &self.stdout
     }
 
     /// The one message of a session that did not start.
     #[track_caller]
-    pub fn refused(&self, code: i32) -> &str {
+    pub(crate) fn refused(&self, code: i32) -> &str {
         assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{self:?}");
         &self.stderr
     }
@@ -205,7 +206,7 @@ impl Finished {
 
 /// Panics if anything that a launcher made is still there after `patience`.
 #[track_caller]
-pub fn nothing_left_of(launcher: u32, patience: Duration) {
+pub(crate) fn nothing_left_of(launcher: u32, patience: Duration) {
     let deadline = Instant::now() + patience;
     loop {
         let left = left_of(launcher);
@@ -248,7 +249,7 @@ fn left_of(launcher: u32) -> Vec<String> {
 
 /// Runs podman itself and returns what it prints.
 #[track_caller]
-pub fn podman(arguments: &[&str]) -> String {
+pub(crate) fn podman(arguments: &[&str]) -> String {
     let output = Command::new("podman").args(arguments).output().unwrap();
     assert!(
         output.status.success(),

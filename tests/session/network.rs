@@ -4,7 +4,7 @@ use system_tests::lab::suite::Test;
 
 use crate::harness::User;
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     Test::limited(
         "200_names_on_the_list_resolve_to_loopback_and_no_other_name_does",
         60,

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 const LAUNCHER: &str = "AGENT_SANDBOX_TEST_LAUNCHER";
 
 /// Runs this program again in the lab and gives its exit code; `None` means that this is the place.
-pub fn enter() -> Option<ExitCode> {
+pub(crate) fn enter() -> Option<ExitCode> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let launcher = env::var_os(LAUNCHER).map_or_else(|| build(here), PathBuf::from);
     let program = env::current_exe().expect("path of this program");

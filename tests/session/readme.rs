@@ -6,7 +6,7 @@ use system_tests::lab::suite::Test;
 
 use crate::harness::User;
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     Test::limited(
         "100_files_made_inside_belong_to_the_user",
         60,

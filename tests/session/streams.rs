@@ -6,7 +6,7 @@ use system_tests::lab::suite::Test;
 
 use crate::harness::{Session, User};
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     Test::limited(
         "300_input_reaches_the_command_and_ends_200_times",
         900,

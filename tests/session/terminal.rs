@@ -16,7 +16,7 @@ use system_tests::lab::suite::Test;
 
 use crate::harness::{GONE_WITHIN, Session, User, nothing_left_of};
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     Test::limited("600_the_first_size_and_every_resize", 90, sizes),
     Test::limited("601_keys_go_to_the_program", 90, keys),
     Test::limited(

@@ -115,8 +115,12 @@ fn prepare(command: Vec<String>, environment: &Environment) -> Result<Job, Box<d
     if policy::ensure(&allowlist, Path::new(launch_dir.path()))? {
         say(&format!("created {} from the defaults", allowlist.display()));
     }
-    let policy = policy::read(&allowlist, std::io::stderr().is_terminal())?;
-    let _ = std::io::stderr().write_all(policy.warnings.as_bytes());
+    let terminal = std::io::stderr().is_terminal();
+    let policy = policy::read(&allowlist, terminal)?;
+    // Advice for a person, not for whoever reads a command's standard error: `as-router --check` gives it any time.
+    if terminal {
+        let _ = std::io::stderr().write_all(policy.warnings.as_bytes());
+    }
     Ok(Job {
         command,
         launch_dir,

@@ -140,7 +140,7 @@ impl Parts {
         env.insert("CLAUDE_CODE_TMPDIR", "/var/tmp".to_owned());
         ContainerSpec {
             pod: self.session.clone(),
-            command: command.words.clone(),
+            command: through_shell(&command.words),
             env,
             stdin: true,
             terminal: command.terminal,
@@ -176,6 +176,12 @@ impl Parts {
             ..ContainerSpec::default()
         }
     }
+}
+
+/// The command as its init starts it. The shell replaces itself with the command, or says that it cannot and exits with
+/// 127 or 126, as everywhere; podman's own init would exit with 1.
+fn through_shell(command: &[String]) -> Vec<String> {
+    [words(&["/bin/sh", "-c", r#"exec "$@""#, "sh"]), command.to_vec()].concat()
 }
 
 fn words(words: &[&str]) -> Vec<String> {
