@@ -112,7 +112,7 @@ fn processes_of_the_forwarder_are_not_there() {
     let user = User::new();
     let out = user.sh("cat /proc/[0-9]*/comm | sort -u; ls /dev/shm; ipcs -m 2>/dev/null | grep -c 0x; true");
     assert!(
-        !out.stdout.contains("as-router") && out.stdout.contains("catatonit"),
+        !out.stdout.contains("as-router") && out.stdout.contains("podman-init"),
         "{out:?}"
     );
 }

@@ -151,7 +151,6 @@ impl Terminal {
     }
 }
 
-/// Sends a signal to a process known by its id and start; one that has ended gets none.
 fn raw_pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }

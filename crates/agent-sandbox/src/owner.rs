@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
 /// A process: its id, when it started, in which boot and in which pid namespace. A bare id is reused
 /// (redwoodjs/local-ci #186).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +95,17 @@ impl Owner {
         })
     }
 
+    /// Sends a signal to the process, if it still is the one that is meant.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        // The descriptor pins the process before its start time is compared, so no other one gets the signal.
+        if let Some(pidfd) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+            && start_time(self.pid).is_ok_and(|start_time| start_time == self.start_time)
+        {
+            let _ = pidfd_send_signal(pidfd, signal);
+        }
+    }
+
     /// Whether the owner still lives, seen from the process `here`.
     pub(crate) fn life(&self, here: &Self) -> Life {
         if self.boot_id != here.boot_id {
@@ -113,15 +126,13 @@ fn start_time(pid: u32) -> io::Result<u64> {
     parse_start_time(&stat).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected /proc/PID/stat"))
 }
 
+/// A zombie has ended; only its parent has not looked yet.
 /// The command name, in parentheses, may itself hold blanks and parentheses: fields are counted after the last one.
 fn parse_start_time(stat: &str) -> Option<u64> {
     const FIELDS_BEFORE: usize = 22 - 3;
-    stat.rsplit_once(')')?
-        .1
-        .split_ascii_whitespace()
-        .nth(FIELDS_BEFORE)?
-        .parse()
-        .ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    fields.clone().next().filter(|state| !matches!(*state, "Z" | "X"))?;
+    fields.nth(FIELDS_BEFORE)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -133,6 +144,7 @@ mod tests {
         let stat = "42 (a) (b c) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21";
         assert_eq!(parse_start_time(stat), Some(777));
         assert_eq!(parse_start_time("42 (x) R 1"), None);
+        assert_eq!(parse_start_time(&stat.replace(") R", ") Z")), None);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::service::{START_INTERVAL, START_LIMIT};
 use super::{DONE, NAME, UNDO_LIMIT};
+use crate::owner::{Life, Owner};
 use crate::podman::{ApiError, Client};
-use crate::session::{Cause, SessionDir, printable};
+use crate::session::{Cause, SessionDir, printable, undo_by_label};
 
 /// The oldest podman whose API has all that a session asks for: keep-id with `uid=` and `gid=`.
 const OLDEST: (u32, u32) = (4, 3);
@@ -20,6 +21,8 @@ pub(crate) struct Keeper {
     child: Child,
     control: Option<ChildStdin>,
     dir: SessionDir,
+    /// Whether the service ever answered: before that nothing can have been made.
+    answered: bool,
 }
 
 impl Keeper {
@@ -43,6 +46,7 @@ impl Keeper {
             control: child.stdin.take(),
             child,
             dir: dir.clone(),
+            answered: false,
         })
     }
 
@@ -56,7 +60,10 @@ impl Keeper {
         loop {
             match client.version().await {
                 Ok(version) if is_too_old(&version) => return Err(Cause::PodmanTooOld(version)),
-                Ok(_) => return Ok(client),
+                Ok(_) => {
+                    self.answered = true;
+                    return Ok(client);
+                }
                 Err(ApiError::Unreachable(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -94,27 +101,47 @@ impl Keeper {
             let _ = control.write_all(&[DONE]);
         }
         let started = Instant::now();
-        while started.elapsed() < UNDO_LIMIT + Duration::from_secs(5) {
+        let kept = loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return status.success(),
-                Ok(None) => tokio::time::sleep(Duration::from_millis(1)).await,
-                Err(_) => return false,
+                Ok(Some(status)) => break status.success(),
+                Ok(None) if started.elapsed() < UNDO_LIMIT + Duration::from_secs(5) => {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                _ => return false,
             }
-        }
-        false
+        };
+        kept || self.finish_alone(undone).await
     }
 
-    /// The service's process is a zombie, or gone, while the keeper still waits for us.
-    pub(crate) fn service_is_gone(&self) -> bool {
-        use crate::owner::{Life, Owner};
-        let service = std::fs::read_to_string(self.dir.service_file())
-            .ok()
-            .and_then(|text| Owner::from_text(&text));
-        match (service, Owner::this_process()) {
-            (Some(service), Ok(here)) => service.life(&here) == Life::Gone,
-            _ => false,
+    /// The keeper failed, or was killed: what it would have done is done here.
+    async fn finish_alone(&self, undone: bool) -> bool {
+        let service = self.service().filter(|service| !is_gone(service));
+        let undone = undone || !self.answered || {
+            let client = Client::new(&self.dir.socket());
+            service.is_some() && undo_by_label(&client, self.dir.name()).await.is_ok()
+        };
+        if let Some(service) = service {
+            service.signal(rustix::process::Signal::TERM);
+            let started = Instant::now();
+            while !is_gone(&service) && started.elapsed() < Duration::from_secs(5) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
         }
+        undone && self.dir.remove().is_ok()
     }
+
+    /// Whether the service's process has ended, while the keeper may still wait for us.
+    pub(crate) fn service_is_gone(&self) -> bool {
+        self.service().is_some_and(|service| is_gone(&service))
+    }
+
+    fn service(&self) -> Option<Owner> {
+        Owner::from_text(&std::fs::read_to_string(self.dir.service_file()).ok()?)
+    }
+}
+
+fn is_gone(process: &Owner) -> bool {
+    Owner::this_process().is_ok_and(|here| process.life(&here) == Life::Gone)
 }
 
 fn is_too_old(version: &str) -> bool {

@@ -18,7 +18,7 @@ use super::undo::{SESSION_LABEL, undo_by_name};
 use crate::images::Images;
 use crate::keeper::Keeper;
 use crate::owner::Owner;
-use crate::podman::{Attached, Client, ContainerSpec, Differences, Subnet};
+use crate::podman::{ApiError, Attached, Client, ContainerSpec, Differences, Subnet};
 use crate::progress::Progress;
 use crate::rules::LaunchDir;
 use crate::terminal::{Pump, PumpEnd, RawMode, environment, is_interactive, size};
@@ -80,17 +80,12 @@ pub(crate) async fn run(job: &Job, trace: &Trace) -> Ended {
         }
         _ => false,
     };
-    if let Ended::Failed(Failure {
-        cause: Cause::Api(error),
-        ..
-    }) = &mut ended
+    // A call that failed because podman's service is gone says less than the service itself did.
+    if let Ended::Failed(Failure { cause, .. }) = &mut ended
+        && matches!(cause, Cause::Api(ApiError::Unreachable(_)))
         && keeper.service_is_gone()
     {
-        let _ = error;
-        eprintln!(
-            "agent-sandbox: podman's service ended: {}",
-            keeper.last_words().join("; ")
-        );
+        *cause = Cause::ServiceEnded(keeper.last_words());
     }
     if !trace.step("podman service stopped", keeper.finish(undone)).await {
         eprintln!("agent-sandbox: something of this session may be left; the next session sweeps it away");
