@@ -155,8 +155,9 @@ impl Session {
         assert_eq!(String::from_utf8_lossy(&got), text);
     }
 
-    /// Waits for the end; the output that was not read yet, and nothing left behind.
+    /// Ends standard input and waits for the end; the output that was not read yet, and nothing left behind.
     pub(crate) fn finish(mut self) -> Finished {
+        drop(self.child.stdin.take());
         let mut stdout = self.child.stdout.take();
         let mut stderr = self.child.stderr.take().unwrap();
         let out = thread::spawn(move || {
