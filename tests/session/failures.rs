@@ -22,7 +22,11 @@ fn message(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
-    assert_eq!(text.matches("agent-sandbox: ").count(), 1, "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("agent-sandbox: ")).count(),
+        1,
+        "{text}"
+    );
 }
 
 fn a_refused_directory() {

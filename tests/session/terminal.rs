@@ -151,8 +151,17 @@ fn sizes() {
     terminal.wait_for("33 101");
     for (columns, rows) in [(77, 21), (140, 50)] {
         terminal.resize(columns, rows);
-        terminal.type_keys("x\r");
-        terminal.wait_for(&format!("{rows} {columns}"));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !terminal
+            .shown
+            .lock()
+            .unwrap()
+            .contains(&format!("{rows} {columns}\r\n"))
+        {
+            assert!(Instant::now() < deadline, "the program does not see {columns}x{rows}");
+            terminal.type_keys("\r");
+            thread::sleep(Duration::from_millis(100));
+        }
     }
     terminal.type_keys("\x04");
     assert_eq!(end(session), Some(0));
@@ -162,7 +171,7 @@ fn sizes() {
 fn keys() {
     let user = User::new();
     let terminal = Terminal::new(80, 24);
-    let script = "trap 'echo interrupted' INT; stty -icanon -echo -isig min 1; echo ready; \
+    let script = "trap 'echo interrupted' INT; stty raw -echo; echo ready; \
                   head -c 5 | od -An -tx1; stty sane; echo again; sleep 60; echo over";
     let session = terminal.start(&user, script);
     terminal.wait_for("ready");

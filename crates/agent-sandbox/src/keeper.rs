@@ -23,6 +23,9 @@ use service::Service;
 /// The name the program is started under to be the keeper. What it is called on the command line decides nothing else.
 pub(crate) const NAME: &str = "agent-sandbox-keeper";
 
+/// The launcher's word that everything is made, so that no request to make more is under way any more.
+const UP: u8 = b'u';
+
 /// The launcher's last word: it has undone everything itself. Silence means that it has not.
 const DONE: u8 = b'd';
 
@@ -44,8 +47,7 @@ pub(crate) fn main(session_dir: PathBuf) -> ExitCode {
         // The launcher sees the exit and reads the log, and removes the directory.
         return ExitCode::FAILURE;
     };
-    let done = wait_for_the_end(launcher.as_ref(), &service);
-    match done {
+    match wait_for_the_end(launcher.as_ref(), &service) {
         End::Done => {
             service.stop();
             let _ = dir.remove();
@@ -54,26 +56,32 @@ pub(crate) fn main(session_dir: PathBuf) -> ExitCode {
         End::ServiceGone => {
             // Wait for the launcher to notice and give up; then undo with a new service.
             wait_for_the_launcher(launcher.as_ref());
-            undo(&dir)
-        }
-        End::LauncherGone => {
             terminal.restore();
-            // What the launcher asked for last may still be under way in the old service.
-            service.stop();
-            undo(&dir)
+            undo(&dir, None)
+        }
+        End::LauncherGone { up } => {
+            terminal.restore();
+            if up {
+                undo(&dir, Some(service))
+            } else {
+                // What the launcher asked for last may still be under way: no answer tells when it is made.
+                service.stop();
+                undo(&dir, None)
+            }
         }
     }
 }
 
 enum End {
     Done,
-    LauncherGone,
+    LauncherGone { up: bool },
     ServiceGone,
 }
 
 fn wait_for_the_end(launcher: Option<&OwnedFd>, service: &Service) -> End {
     let stdin = std::io::stdin();
     let service_pidfd = service.pidfd();
+    let mut up = false;
     loop {
         let mut polled = vec![
             PollFd::new(&stdin, PollFlags::IN),
@@ -87,10 +95,15 @@ fn wait_for_the_end(launcher: Option<&OwnedFd>, service: &Service) -> End {
         let service_ended = polled.get(1).is_some_and(|fd| !fd.revents().is_empty());
         let launcher_ended = polled.get(2).is_some_and(|fd| !fd.revents().is_empty());
         if said {
-            return last_word();
+            match next_word() {
+                Some(UP) => up = true,
+                Some(DONE) => return End::Done,
+                _ => return End::LauncherGone { up },
+            }
+            continue;
         }
         if launcher_ended {
-            return End::LauncherGone;
+            return End::LauncherGone { up };
         }
         if service_ended {
             return End::ServiceGone;
@@ -98,12 +111,10 @@ fn wait_for_the_end(launcher: Option<&OwnedFd>, service: &Service) -> End {
     }
 }
 
-fn last_word() -> End {
+fn next_word() -> Option<u8> {
     let mut word = [0; 1];
-    match rustix::io::read(std::io::stdin().as_fd(), &mut word) {
-        Ok(1) if word == [DONE] => End::Done,
-        _ => End::LauncherGone,
-    }
+    let read = rustix::io::read(std::io::stdin().as_fd(), &mut word);
+    read.is_ok_and(|count| count == 1).then_some(word[0])
 }
 
 fn wait_for_the_launcher(launcher: Option<&OwnedFd>) {
@@ -113,10 +124,11 @@ fn wait_for_the_launcher(launcher: Option<&OwnedFd>) {
     while poll(&mut polled, None).is_err() {}
 }
 
-/// Removes everything that carries the session's label, with a service of its own.
-fn undo(dir: &SessionDir) -> ExitCode {
+/// Removes everything that carries the session's label, with the service that runs or with a new one.
+fn undo(dir: &SessionDir, running: Option<Service>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let (Ok(runtime), Ok(service)) = (runtime, Service::start(dir)) else {
+    let service = running.map_or_else(|| Service::start(dir), Ok);
+    let (Ok(runtime), Ok(mut service)) = (runtime, service) else {
         return ExitCode::FAILURE;
     };
     let undone = runtime.block_on(async {

@@ -117,9 +117,12 @@ fn prepare(command: Vec<String>, environment: &Environment) -> Result<Job, Box<d
     }
     let terminal = std::io::stderr().is_terminal();
     let policy = policy::read(&allowlist, terminal)?;
-    // Advice for a person, not for whoever reads a command's standard error: `as-router --check` gives it any time.
-    if terminal {
-        let _ = std::io::stderr().write_all(policy.warnings.as_bytes());
+    // Advice for a person, not for whoever reads a command's standard error, and one line of it: it comes every time.
+    if terminal && policy.warnings > 0 {
+        let (count, file) = (policy.warnings, allowlist.display());
+        say(&format!(
+            "{count} of the allowlist's lines deserve a look: as-router --check {file}"
+        ));
     }
     Ok(Job {
         command,

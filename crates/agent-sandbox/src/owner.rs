@@ -95,6 +95,15 @@ impl Owner {
         })
     }
 
+    /// A process of this boot and pid namespace that has ended.
+    pub(crate) fn nobody(&self) -> Self {
+        Self {
+            pid: 0,
+            start_time: 0,
+            ..self.clone()
+        }
+    }
+
     /// Sends a signal to the process, if it still is the one that is meant.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::service::{START_INTERVAL, START_LIMIT};
-use super::{DONE, NAME, UNDO_LIMIT};
+use super::{DONE, NAME, UNDO_LIMIT, UP};
 use crate::owner::{Life, Owner};
 use crate::podman::{ApiError, Client};
 use crate::session::{Cause, SessionDir, printable, undo_by_label};
@@ -74,6 +74,13 @@ impl Keeper {
                 return Err(Cause::ServiceSilent(START_LIMIT.as_secs()));
             }
             tokio::time::sleep(START_INTERVAL).await;
+        }
+    }
+
+    /// Says that everything is made.
+    pub(crate) fn everything_is_made(&mut self) {
+        if let Some(control) = &mut self.control {
+            let _ = control.write_all(&[UP]);
         }
     }
 

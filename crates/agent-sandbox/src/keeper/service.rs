@@ -64,8 +64,10 @@ impl Service {
         };
         let pid = raw_pid(child.id()).ok_or(io::ErrorKind::InvalidData)?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-        if let Ok(this) = Owner::this_process().and_then(|this| this.sibling(child.id())) {
-            let _ = std::fs::write(dir.service_file(), this.to_text());
+        // One that has ended already is written down as nobody.
+        if let Ok(this) = Owner::this_process() {
+            let service = this.sibling(child.id()).unwrap_or_else(|_| this.nobody());
+            let _ = std::fs::write(dir.service_file(), service.to_text());
         }
         Ok(Self { child, pidfd })
     }
@@ -76,12 +78,14 @@ impl Service {
     }
 
     /// Waits until the service answers.
-    pub(super) async fn answers(&self, client: &Client) -> io::Result<()> {
+    pub(super) async fn answers(&mut self, client: &Client) -> io::Result<()> {
         let started = Instant::now();
         loop {
             match client.version().await {
                 Ok(_) => return Ok(()),
-                Err(error) if started.elapsed() > START_LIMIT => return Err(io::Error::other(error)),
+                Err(error) if started.elapsed() > START_LIMIT || self.child.try_wait()?.is_some() => {
+                    return Err(io::Error::other(error));
+                }
                 Err(_) => tokio::time::sleep(START_INTERVAL).await,
             }
         }

@@ -59,18 +59,10 @@ impl Failure {
         })
     }
 
-    /// The exit code: podman's own for what the command was asked to be (podman-run(1): 127 for a command that is not
-    /// there, 126 for one that cannot be run), else 125.
-    pub(crate) fn exit_code(&self) -> u8 {
-        let message = match &self.cause {
-            Cause::Api(ApiError::Refused { message, .. }) => message,
-            Cause::DirectoryChanged(_) => return 1,
-            _ => return 125,
-        };
-        if message.contains("command that was not found") || message.contains("executable file not found") {
-            127
-        } else if message.contains("permission denied") && message.contains("exec") {
-            126
+    /// The exit code: 125 as podman's own, or 1 for what is refused.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        if matches!(self.cause, Cause::DirectoryChanged(_)) {
+            1
         } else {
             125
         }

@@ -160,6 +160,7 @@ impl Session<'_> {
                 cause,
             });
         }
+        self.keeper.everything_is_made();
         self.undo = Some((client.clone(), parts));
         let Made {
             router,
