@@ -132,6 +132,10 @@ pub(crate) struct ForwarderArgs {
     /// The router's port for HTTP.
     #[arg(long, value_name = "PORT", env = "AS_ROUTER_ROUTER_HTTP_PORT", default_value_t = 80)]
     pub(crate) router_http_port: u16,
+    /// Before reporting "ready", show that from here a name and an address off the list both fail, and that the router
+    /// is the only name server; end with an error otherwise.
+    #[arg(long, env = "AS_ROUTER_VERIFY_CLOSED")]
+    pub(crate) verify_closed: bool,
 }
 
 /// Options of `probe`.

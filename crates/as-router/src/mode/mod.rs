@@ -10,6 +10,7 @@ use std::time::Duration;
 use allowlist::Diagnostics;
 use tokio::task::AbortHandle;
 
+use crate::closed::NotClosed;
 use crate::event::{Event, EventLog, Mode};
 use crate::listener::ListenError;
 use crate::policy::{LoadError, Policy};
@@ -27,6 +28,8 @@ pub(crate) enum StartError {
     Listen(#[from] ListenError),
     #[error(transparent)]
     Conflict(#[from] PortConflict),
+    #[error(transparent)]
+    NotClosed(#[from] NotClosed),
     #[error("cannot {what}: {error}")]
     System { what: &'static str, error: io::Error },
 }
