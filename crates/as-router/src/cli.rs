@@ -21,9 +21,9 @@ Examples:
   as-router --check allowed-hosts github.com:22 evil.test which line allows these, or what denies them?
 
 An allowlist has one entry a line:
-  api.anthropic.com        exactly this host (ports 80 and 443)
-  .example.com             example.com and every subdomain (ports 80 and 443)
-  db.example.com:5432      this exact host on TCP 5432 too
+  api.anthropic.com      # exactly this host (ports 80 and 443)
+  .example.com           # example.com and every subdomain (ports 80 and 443)
+  db.example.com:5432    # this exact host on TCP 5432 too
 
 Signals: HUP reads the allowlist again, TERM ends within 2 seconds.
 Every option can also be set by the variable shown with it.";
