@@ -42,6 +42,7 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("822_operation_help_and_usage", help),
     Test::new("823_operation_text_log", text_log),
     Test::new("824_operation_events_have_time_and_ready_comes_first", events),
+    Test::new("825_operation_events_follow_their_schema", schema),
     Test::new("830_operation_static_binary", static_binary),
     Test::new("831_operation_from_scratch", from_scratch),
 ];
@@ -529,6 +530,69 @@ fn events() {
             .iter()
             .all(|event| known.contains(&event["event"].as_str().unwrap()))
     );
+}
+
+/// Fields by kind of event, as `docs/events.md` has them: those that are always there, those that may be.
+const SCHEMA: [(&str, &[&str], &[&str]); 7] = [
+    ("ready", &["mode", "entries", "listeners", "version"], &[]),
+    ("reloaded", &["entries", "added", "removed", "cut"], &[]),
+    ("allow", &["protocol", "name", "port", "upstream", "entry"], &["ech"]),
+    (
+        "close",
+        &[
+            "protocol",
+            "name",
+            "port",
+            "upstream",
+            "entry",
+            "bytes_out",
+            "bytes_in",
+            "duration_ms",
+            "reason",
+        ],
+        &[],
+    ),
+    ("refuse", &["code", "protocol", "port"], &["name", "repeated"]),
+    ("fault", &["code", "message"], &[]),
+    ("stopped", &["mode"], &[]),
+];
+
+fn schema() {
+    let documented = fs::read_to_string(binary::workspace().join("docs/events.md")).unwrap();
+    let mut router = world().router("web.example\nweb.example\n").start();
+    let get = b"GET / HTTP/1.1\r\nHost: web.example\r\nConnection: close\r\n\r\n";
+    send(router.at(80), get);
+    for _ in 0..3 {
+        send(router.at(443), &ClientHello::chrome("forbidden.example").bytes());
+        send(router.at(443), b"no TLS at all");
+    }
+    assert_eq!(router.reload("*.example\n")["event"], "fault");
+    assert_eq!(router.reload("web.example\n")["event"], "reloaded");
+    assert_eq!(router.stop().code(), Some(0));
+    let mut events = router.events();
+    for (kind, ..) in SCHEMA {
+        assert!(events.iter().any(|event| event["event"] == kind), "no {kind} event");
+    }
+    // And those of all tests so far.
+    events.extend(world().router.events());
+    for event in &events {
+        let (kind, required, optional) = SCHEMA.into_iter().find(|(kind, ..)| event["event"] == *kind).unwrap();
+        let fields = event.as_object().unwrap();
+        for field in ["time", "event"].iter().chain(required) {
+            assert!(fields.contains_key(*field), "no {field}: {event}");
+        }
+        let known =
+            |field: &str| ["time", "event"].contains(&field) || required.contains(&field) || optional.contains(&field);
+        assert!(fields.keys().all(|field| known(field)), "an unknown field: {event}");
+        let code = event["code"]
+            .as_str()
+            .filter(|_| kind == "refuse")
+            .or_else(|| event["reason"].as_str());
+        assert!(
+            code.is_none_or(|code| documented.contains(&format!("`{code}`"))),
+            "not documented: {event}"
+        );
+    }
 }
 
 /// The promises about the released file; a debug build is only looked at for what it shares.
