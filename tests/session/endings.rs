@@ -119,7 +119,7 @@ fn a_stale_session_is_swept() {
         podman(&all.iter().map(String::as_str).collect::<Vec<_>>());
     };
     labelled(&["network", "create", "--internal"]);
-    labelled(&["pod", "create", "--network", &name, "--name"]);
+    labelled(&["pod", "create", "--network", &name]);
     let mut session = user.start(&["--exec", "sh", "-c", "echo up; cat"]);
     session.wait_for_output("up\n");
     let deadline = Instant::now() + Duration::from_secs(30);
