@@ -4,12 +4,13 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use socket2::SockRef;
 use system_tests::lab::dns::resolve;
 use system_tests::lab::http::{Answer, End, connect, field, read_answer, read_head, read_to_end, recorder};
 use system_tests::lab::servers::file_bytes;
 use system_tests::lab::suite::Test;
 use system_tests::lab::world::ROUTER;
-use system_tests::lab::{run, world};
+use system_tests::lab::{run, wait, world};
 
 use crate::tls::accept;
 
@@ -46,6 +47,8 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("320_http_upstream_that_speaks_no_http", foreign_upstream),
     Test::new("321_http_trailing_dot_and_port_in_host", host_spellings),
     Test::new("322_http_keep_alive_after_a_read_that_took_all", keep_alive_after_large),
+    Test::new("323_http_clients_that_give_up_hold_nothing", clients_that_give_up),
+    Test::new("324_http_request_cut_in_its_body_resets_the_upstream", cut_request),
 ];
 
 /// The shared router's port.
@@ -611,6 +614,56 @@ fn early_answer() {
     assert_eq!((answer.status, answer.text().as_str()), (413, "much"));
     drop(stream);
     server.join().unwrap();
+}
+
+/// The upstream never answers, and the clients do not wait for it: what they held must come back.
+fn clients_that_give_up() {
+    let world = world();
+    let slot = world.slot();
+    let listener = slot.listen(80);
+    let _server = std::thread::spawn(move || {
+        let _held: Vec<TcpStream> = listener.incoming().map_while(Result::ok).collect();
+    });
+    let router = world
+        .router(&format!("{}\n", slot.name))
+        .args(&["--half-close-limit", "1"])
+        .start();
+    let before = router.process.descriptors();
+    let whole = get(&slot.name, "/");
+    let cut = format!(
+        "POST / HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\nabc",
+        slot.name
+    )
+    .into_bytes();
+    for (request, reset) in [(&whole, false), (&whole, true), (&cut, false), (&cut, true)] {
+        let mark = router.mark();
+        for _ in 0..20 {
+            let mut stream = connect(&world.client, router.at(80));
+            stream.write_all(request).unwrap();
+            router.event_after(mark, "the upstream's side", |event| event["event"] == "allow");
+            if reset {
+                SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+            }
+        }
+        wait::until(20, "descriptors to be given back", || {
+            (router.process.descriptors() <= before + 4).then_some(())
+        });
+    }
+}
+
+/// A server must not take the part of an upload that came for all of it, and not wait for the rest for ever.
+fn cut_request() {
+    for body in ["Content-Length: 100\r\n\r\nabc", "Content-Length: 1000000\r\n\r\nabc"] {
+        let slot = world().slot();
+        let listener = slot.listen(80);
+        let mut stream = connect(&world().client, HTTP);
+        write!(stream, "POST / HTTP/1.1\r\nHost: {}\r\n{body}", slot.name).unwrap();
+        let mut upstream = accept(&listener);
+        let _head = read_head(&mut upstream);
+        drop(stream);
+        let (_, end) = read_to_end(&mut upstream);
+        assert_eq!(end, End::Reset, "{body}");
+    }
 }
 
 fn truncated_response() {

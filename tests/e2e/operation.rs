@@ -17,7 +17,7 @@ use system_tests::lab::world::RESOLVER;
 use system_tests::lab::{Namespace, Process, RouterSetup, binary, run, wait, world};
 
 use crate::forward::router_port;
-use crate::tls::send;
+use crate::tls::{accept, send};
 
 pub(crate) const TESTS: &[Test] = &[
     Test::new("800_operation_faulty_allowlist", faulty_allowlist),
@@ -36,6 +36,11 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("813_operation_sighup_cuts_removed_names", sighup_cuts),
     Test::new("814_operation_faulty_reload_keeps_the_old_list", faulty_reload),
     Test::new("815_operation_pid_1", pid_1),
+    Test::new(
+        "817_operation_allowlist_that_does_not_come",
+        allowlist_that_does_not_come,
+    ),
+    Test::new("818_operation_reload_gives_a_port_to_another_host", port_changes_hands),
     Test::new("816_operation_closed_stdout", closed_stdout),
     Test::new("820_operation_probe", probe),
     Test::new("821_operation_environment_variables", environment),
@@ -315,7 +320,7 @@ fn sighup_cuts() {
     let listener = slot.listen(443);
     let mut tls = connect(&world().client, router.at(443));
     tls.write_all(&ClientHello::small(&slot.name).bytes()).unwrap();
-    let mut server = crate::tls::accept(&listener);
+    let mut server = accept(&listener);
     server.read_exact(&mut [0; 20]).unwrap();
     let mut echo = connect(&world().client, router_port(&router, "echo.example", 7000));
     let mut kept = connect(&world().client, router.at(80));
@@ -365,6 +370,57 @@ fn faulty_reload() {
 }
 
 /// As PID 1 of a container it gets no default signal actions, and inherits orphans.
+/// A pipe without a writer: it holds up neither the end of the process nor those who are served.
+fn allowlist_that_does_not_come() {
+    let setup = world().router("web.example\n");
+    let fifo = |path: &Path| {
+        let _ = fs::remove_file(path);
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    fifo(setup.allowlist());
+    let mut process = Process::start("as-router", &mut setup.command());
+    wait::until(10, "signals to be handled", || {
+        let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).ok()?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        (caught >> (Signal::TERM.as_raw() - 1) & 1 == 1).then_some(())
+    });
+    process.signal(Signal::TERM);
+    assert_eq!(process.wait(5).code(), Some(0));
+
+    let mut router = world().router("web.example\n").start();
+    fifo(router.allowlist());
+    router.process.signal(Signal::HUP);
+    let hello = ClientHello::small("forbidden.example").bytes();
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(100));
+        let (answer, _) = send(router.at(443), &hello);
+        assert_eq!(alert(&answer), Some(112));
+    }
+    assert_eq!(router.stop().code(), Some(0));
+}
+
+/// With one address for all names, the new host of a port needs the very socket of the old one.
+fn port_changes_hands() {
+    let world = world();
+    let (old, new) = (world.slot(), world.slot());
+    let setup = world.router(&format!("{}:2222\n", old.name));
+    let address = setup.address().to_string();
+    let router = setup.args(&["--answer", &address]).start();
+    for (slot, next) in [(&old, &new), (&new, &old), (&old, &new)] {
+        let listener = slot.listen(2222);
+        let mut client = connect(&world.client, router.at(2222));
+        client.write_all(b"x").unwrap();
+        let mut byte = [0];
+        let mut upstream = accept(&listener);
+        upstream.read_exact(&mut byte).unwrap();
+        let event = router.reload(&format!("{}:2222\n", next.name));
+        assert_eq!(event["event"], "reloaded", "{event}");
+        let (_, end) = read_to_end(&mut client);
+        assert_eq!(end, End::Reset, "the old host's connection");
+    }
+}
+
 fn pid_1() {
     let unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"];
     let router = world().router("web.example\n").through(&unshare).start();

@@ -16,7 +16,10 @@ pub struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// The default rules, with private ranges refused too if `deny_private`, and `exceptions` dialled in any case.
+    /// The default rules, with private ranges refused too if `deny_private`, and `exceptions` dialled nevertheless. Of
+    /// the router's own addresses they open loopback ones and those that stand alone: a range such as 10.0.0.0/8 is
+    /// meant for the network around the router, and one name that led back into the router would loop until no
+    /// connection is left.
     #[must_use]
     pub const fn new(deny_private: bool, exceptions: Vec<Network>) -> Self {
         Self {
@@ -32,20 +35,21 @@ impl AddressPolicy {
     /// [`Refusal::AddressDenied`].
     pub fn vet(&self, address: IpAddr, is_own: impl Fn(IpAddr) -> bool) -> Result<(), Refusal> {
         let real = embedded(address);
-        if self
+        let mut exceptions = self
             .exceptions
             .iter()
-            .any(|network| network.contains(address) || network.contains(real))
-        {
-            return Ok(());
+            .filter(|network| network.contains(address) || network.contains(real))
+            .peekable();
+        // An IPv6 address that stands for an IPv4 one is judged as both.
+        let denied = never_dialled(real) || never_dialled(address) || (self.deny_private && is_private(real));
+        if denied && exceptions.peek().is_none() {
+            return Err(Refusal::AddressDenied);
         }
-        let denied = never_dialled(real)
-            || (self.deny_private && is_private(real))
-            // An IPv6 address that stands for an IPv4 one is judged as both.
-            || never_dialled(address)
-            || is_own(address)
-            || (real != address && is_own(real));
-        if denied { Err(Refusal::AddressDenied) } else { Ok(()) }
+        let own_opened = exceptions.any(|network| real.is_loopback() || network.is_single());
+        if !own_opened && (is_own(address) || (real != address && is_own(real))) {
+            return Err(Refusal::AddressDenied);
+        }
+        Ok(())
     }
 }
 
@@ -57,6 +61,11 @@ pub struct Network {
 }
 
 impl Network {
+    /// Whether it is a range of one address.
+    const fn is_single(&self) -> bool {
+        self.prefix == if self.address.is_ipv4() { 32 } else { 128 }
+    }
+
     /// Whether `address` lies in the range. An IPv4 range holds no IPv6 address and the other way round.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
@@ -119,6 +128,13 @@ fn embedded(address: IpAddr) -> IpAddr {
     }
 }
 
+/// Metadata services outside 169.254/16: Alibaba Cloud, Azure (WireServer), Oracle Cloud (classic).
+const METADATA_V4: [Ipv4Addr; 3] = [
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+
 /// Addresses that no upstream has: the host's own services, the local link, metadata services, groups.
 fn never_dialled(address: IpAddr) -> bool {
     match address {
@@ -129,6 +145,7 @@ fn never_dialled(address: IpAddr) -> bool {
                 || v4.is_broadcast()
                 || v4.octets().first() == Some(&0) // "this network", RFC 791; Linux takes 0.0.0.0 for loopback
                 || v4.octets().first().is_some_and(|&first| first >= 240) // reserved, RFC 1112
+                || METADATA_V4.contains(&v4)
         }
         IpAddr::V6(v6) => {
             v6.is_loopback()
@@ -136,7 +153,8 @@ fn never_dialled(address: IpAddr) -> bool {
                 || v6.is_multicast()
                 || v6.is_unicast_link_local()
                 || (v6.segments().first().copied().unwrap_or(0) & 0xffc0) == 0xfec0 // site-local, RFC 3879
-                || v6 == Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254) // EC2 metadata
+                || matches!(v6.segments(), [0xfd00, 0xec2, ..]) // AWS: instance and pod credentials, resolver, time
+                || v6 == Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254) // Google Compute Engine metadata
         }
     }
 }
@@ -178,6 +196,12 @@ mod tests {
             "fec0::1",
             "ff02::1",
             "fd00:ec2::254",
+            "fd00:ec2::23",
+            "fd20:ce::254",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "64:ff9b::6464:64c8",
             "::ffff:127.0.0.1",
             "::ffff:169.254.169.254",
             "::ffff:192.0.2.2",
@@ -238,6 +262,18 @@ mod tests {
         assert_eq!(vet(&policy, "10.2.0.0"), Err(Refusal::AddressDenied));
         assert_eq!(vet(&policy, "127.0.0.1"), Ok(()));
         assert_eq!(vet(&policy, "127.0.0.2"), Err(Refusal::AddressDenied));
+    }
+
+    #[test]
+    fn a_range_of_exceptions_does_not_lead_back_into_the_router() {
+        let policy = |exceptions: &str| AddressPolicy::new(true, vec![exceptions.parse().unwrap()]);
+        let own_network = policy("192.0.2.0/24");
+        assert_eq!(vet(&own_network, "192.0.2.2"), Err(Refusal::AddressDenied));
+        assert_eq!(vet(&own_network, "::ffff:192.0.2.2"), Err(Refusal::AddressDenied));
+        assert_eq!(vet(&own_network, "192.0.2.3"), Ok(()));
+        assert_eq!(vet(&policy("192.0.2.2"), "192.0.2.2"), Ok(()), "asked for by name");
+        let loopback = policy("127.0.0.0/8").vet([127, 0, 0, 1].into(), |_| true);
+        assert_eq!(loopback, Ok(()), "all of it is the router's own");
     }
 
     #[test]

@@ -113,7 +113,8 @@ pub(crate) struct RouterArgs {
     /// Never connect to private address ranges (RFC 1918, RFC 6598, RFC 4193).
     #[arg(long, env = "AS_ROUTER_DENY_PRIVATE")]
     pub(crate) deny_private: bool,
-    /// Let allowed names resolve to addresses that are otherwise refused (may be repeated).
+    /// Let allowed names resolve to addresses that are otherwise refused (may be repeated). The router's own addresses
+    /// must be named one by one, except loopback.
     #[arg(long, value_name = "CIDR", env = "AS_ROUTER_ALLOW_ADDRESS", value_delimiter = ',')]
     pub(crate) allow_address: Vec<Network>,
 }

@@ -9,10 +9,12 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use allowlist::{HostName, Refusal, Service};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use wire::http::{
     BodyLength, BodyReader, HeadReader, Method, RequestHead, parse_request, parse_response, refusal_response,
 };
@@ -20,7 +22,7 @@ use wire::http::{
 use crate::connections::Connection;
 use crate::event::{CloseReason, Protocol};
 use crate::listener::Permit;
-use crate::relay::{Direction, Pair};
+use crate::relay::{Direction, Pair, Traffic};
 use crate::service::{self, HEAD_DEADLINE, Services, Wanted};
 use crate::stream::{self, Inbox};
 
@@ -99,6 +101,10 @@ enum Next {
 enum Fault {
     /// A read or write failed, or a message was cut short: the other side must not take it for complete.
     Broken,
+    /// The client ended within the body of its request: no answer is worth waiting for.
+    Cut,
+    /// The client has finished, and nothing moved for as long as `--half-close-limit` allows.
+    Idle,
     /// One side broke the rules. Tell the client if nothing of a response has reached it yet.
     Refused(Refusal),
     /// The upstream closed without a word.
@@ -106,8 +112,12 @@ enum Fault {
 }
 
 impl From<io::Error> for Fault {
-    fn from(_: io::Error) -> Self {
-        Self::Broken
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // A write never says so: the source ended before the body did.
+            io::ErrorKind::UnexpectedEof => Self::Cut,
+            _ => Self::Broken,
+        }
     }
 }
 
@@ -119,7 +129,8 @@ impl Exchange {
                 Ok(Next::Close) => return self.close(CloseReason::Closed).await,
                 Ok(Next::Raw) => return self.raw().await,
                 // Dropped as it is, the pair resets both sides.
-                Err(Fault::Broken | Fault::Silent) => return,
+                Err(Fault::Broken | Fault::Cut | Fault::Silent) => return,
+                Err(Fault::Idle) => return self.connection.ended(CloseReason::Idle),
                 Err(Fault::Refused(refusal)) => return self.refuse(refusal, &request.host, request.method).await,
             }
             match self.next_request(&request.host).await {
@@ -162,25 +173,33 @@ impl Exchange {
         let answer_begun = AtomicBool::new(false);
         let send = send_body(client, upstream, inbox, &mut body, &traffic.sent);
         let answer = send_response(upstream, client, outbox, request, &answer_begun, &traffic.received);
-        let (mut send, mut answer) = (pin!(send), pin!(answer));
+        let exchange = async {
+            let (mut send, mut answer) = (pin!(send), pin!(answer));
+            tokio::select! {
+                biased;
+                sent = &mut send => match sent {
+                    Ok(()) => answer.await,
+                    // The upstream may have stopped reading because it has already said why (413, 403).
+                    Err(Fault::Broken) => match answer.await {
+                        Ok(Next::Request | Next::Close) => Ok(Next::Close),
+                        _ => Err(Fault::Broken),
+                    },
+                    Err(fault) => Err(fault),
+                },
+                // Answered before the body was complete: what follows of it is of no use to anyone.
+                next = &mut answer => match next {
+                    Ok(Next::Request) => Ok(Next::Close),
+                    next => next,
+                },
+            }
+        };
         let next = tokio::select! {
             biased;
-            sent = &mut send => match sent {
-                Ok(()) => answer.await,
-                // The upstream may have stopped reading because it has already said why (413, 403).
-                Err(Fault::Broken) => match answer.await {
-                    Ok(Next::Request | Next::Close) => Ok(Next::Close),
-                    _ => Err(Fault::Broken),
-                },
-                Err(fault) => Err(fault),
-            },
-            // Answered before the body was complete: what follows of it is of no use to anyone.
-            next = &mut answer => match next {
-                Ok(Next::Request) => Ok(Next::Close),
-                next => next,
-            },
+            next = exchange => next,
+            fault = abandoned(client, traffic, self.services.half_close_limit) => Err(fault),
         };
         match next {
+            Err(Fault::Idle) => Err(Fault::Idle),
             // Once bytes of a response are out, only a reset tells the client that it is not complete.
             Err(_) if answer_begun.load(Ordering::Relaxed) => Err(Fault::Broken),
             Err(Fault::Silent) if !self.reused => Err(Fault::Refused(Refusal::UpstreamUnreachable)),
@@ -268,29 +287,42 @@ impl Exchange {
     }
 }
 
-/// Reads a request head; `None` when the client closes before its first byte. The head stays in the inbox.
+/// Reads a request head; `None` when the client closes, or the deadline passes, before its first byte. The head stays in
+/// the inbox.
 async fn read_request(client: &TcpStream, inbox: &mut Inbox) -> Result<Option<(RequestHead, usize)>, Refusal> {
     let mut reader = HeadReader::new();
-    let mut deadline = None;
+    // Between requests a connection may be idle for as long as it likes; here it has begun, or is new.
+    let deadline = Instant::now() + HEAD_DEADLINE;
     loop {
         if let Some(length) = reader.advance(inbox.bytes())? {
             let head = inbox.bytes().get(..length).unwrap_or_default();
             return parse_request(head).map(|request| Some((request, length)));
         }
-        // A connection may stay idle before a request, but a request that has begun has to end.
-        if !inbox.is_empty() {
-            deadline.get_or_insert_with(|| Instant::now() + HEAD_DEADLINE);
+        match timeout_at(deadline, inbox.fill(client)).await {
+            // A browser's spare connection, or a probe: a 408 would be taken for the answer to a later request.
+            Ok(Ok(0) | Err(_)) | Err(_) if inbox.is_empty() => return Ok(None),
+            Ok(Ok(0) | Err(_)) => return Err(Refusal::HeadIncomplete),
+            Ok(Ok(_)) => {}
+            Err(_) => return Err(Refusal::HeadTimeout),
         }
-        let read = match deadline {
-            Some(deadline) => timeout_at(deadline, inbox.fill(client))
-                .await
-                .map_err(|_| Refusal::HeadTimeout)?,
-            None => inbox.fill(client).await,
-        };
-        match read {
-            Ok(0) | Err(_) if inbox.is_empty() => return Ok(None),
-            Ok(0) | Err(_) => return Err(Refusal::HeadIncomplete),
-            Ok(_) => {}
+    }
+}
+
+/// Ends when the client is gone: without it, a client that gave up on an upstream that never answers would hold two
+/// descriptors for ever. One that has only finished sending may well wait for its answer, as in every relay.
+async fn abandoned(client: &TcpStream, traffic: &Traffic, limit: Duration) -> Fault {
+    // The end of the stream is part of this interest, and the data before it, such as a pipelined request, is not.
+    match client.ready(Interest::PRIORITY | Interest::ERROR).await {
+        Ok(ready) if !ready.is_error() => {}
+        _ => return Fault::Broken,
+    }
+    loop {
+        let seen = traffic.total();
+        if timeout(limit, client.ready(Interest::ERROR)).await.is_ok() {
+            return Fault::Broken;
+        }
+        if traffic.total() == seen {
+            return Fault::Idle;
         }
     }
 }
@@ -305,8 +337,8 @@ async fn send_body(
 ) -> Result<(), Fault> {
     while !body.is_done() {
         if !move_unseen(client, upstream, inbox, body, sent).await? {
-            if inbox.is_empty() && inbox.fill(client).await? == 0 {
-                return Err(Fault::Broken);
+            if inbox.is_empty() && !matches!(inbox.fill(client).await, Ok(1..)) {
+                return Err(Fault::Cut);
             }
             pass(upstream, inbox, body, sent).await?;
         }

@@ -66,7 +66,7 @@ impl ListenError {
 ///
 /// # Errors
 /// A sentence for the user.
-pub(crate) fn listen(address: SocketAddr, opening: Opening) -> Result<TcpListener, ListenError> {
+pub(crate) fn listen(address: SocketAddr, opening: Opening) -> Result<Arc<TcpListener>, ListenError> {
     let open = || {
         let socket = Socket::new(
             Domain::for_address(address),
@@ -78,14 +78,14 @@ pub(crate) fn listen(address: SocketAddr, opening: Opening) -> Result<TcpListene
         socket::prepare_listener(&socket, opening)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        TcpListener::from_std(socket.into())
+        TcpListener::from_std(socket.into()).map(Arc::new)
     };
     open().map_err(|error| ListenError::new("tcp", address, &error))
 }
 
 /// Accepts for ever: at the connection limit new ones wait in the kernel's backlog, and no error ends the loop.
 pub(crate) async fn accept_loop(
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
     limit: Arc<Limit>,
     log: EventLog,
     serve: impl Fn(TcpStream, SocketAddr, Permit),

@@ -19,6 +19,8 @@ pub(crate) struct Policy {
 pub(crate) enum LoadError {
     #[error("cannot read the allowlist {path}: {error}{hint}", path = path.display(), hint = hint(path))]
     Read { path: PathBuf, error: io::Error },
+    #[error("the allowlist came from standard input, which can be read only once; use a file to be able to reload")]
+    Stdin,
     /// Drawn in full by whoever reports it.
     #[error("the allowlist {} has {} fault(s)", .0.file(), .0.total())]
     Faults(Diagnostics),
@@ -60,6 +62,33 @@ pub(crate) fn load(path: &Path) -> Result<(Allowlist, Diagnostics), LoadError> {
     Ok((allowlist, parsed.warnings))
 }
 
+/// As [`load`], in a thread of its own: a pipe may take its time, and a long list its own, and meanwhile connections and
+/// signals are to be served.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) async fn load_aside(path: &Path) -> Result<(Allowlist, Diagnostics), LoadError> {
+    let owned = path.to_owned();
+    let task = tokio::task::spawn_blocking(move || load(&owned));
+    task.await.unwrap_or_else(|error| {
+        Err(LoadError::Read {
+            path: path.to_owned(),
+            error: io::Error::other(error),
+        })
+    })
+}
+
+/// As [`load_aside`], for a reload.
+///
+/// # Errors
+/// As [`load`], and for standard input: it is at its end, which would read as an empty list.
+pub(crate) async fn load_again(path: &Path) -> Result<(Allowlist, Diagnostics), LoadError> {
+    if path == Path::new("-") {
+        return Err(LoadError::Stdin);
+    }
+    load_aside(path).await
+}
+
 impl Policy {
     pub(crate) fn new(allowlist: Allowlist) -> Result<Self, PlanError> {
         let plan = Plan::new(&allowlist)?;
@@ -87,5 +116,16 @@ impl PolicyStore {
 
     pub(crate) fn replace(&self, policy: Arc<Policy>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = policy;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn standard_input_is_not_read_again() {
+        let error = load_again(Path::new("-")).await.map(|_| ()).unwrap_err();
+        assert!(matches!(error, LoadError::Stdin), "{error}");
     }
 }

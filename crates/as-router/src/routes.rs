@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use allowlist::{Forward, HostName, Plan};
 use tokio::net::TcpListener;
@@ -23,20 +24,32 @@ pub(crate) struct Route {
 /// The open listeners of `host:port` entries.
 #[derive(Default)]
 pub(crate) struct Routes {
-    open: HashMap<Route, AbortHandle>,
+    open: HashMap<Route, (Arc<TcpListener>, AbortHandle)>,
 }
 
 /// New listeners that are open but not served yet.
-pub(crate) struct Prepared(Vec<(Route, TcpListener)>);
+pub(crate) struct Prepared(Vec<(Route, Arc<TcpListener>)>);
 
 impl Routes {
-    /// Opens what `wanted` has and the open routes have not. Nothing changes yet.
+    /// Opens what `wanted` has and the open routes have not. Nothing changes yet. A socket that is to lead to another
+    /// host (only with one address for all names) is taken over as it is: a second one cannot be opened beside it.
     ///
     /// # Errors
     /// When one cannot be opened; those that were are closed again.
     pub(crate) fn prepare(&self, wanted: &[Route]) -> Result<Prepared, ListenError> {
+        let sockets: HashMap<SocketAddr, &Arc<TcpListener>> = self
+            .open
+            .iter()
+            .map(|(route, (listener, _))| (route.listen, listener))
+            .collect();
         let new = wanted.iter().filter(|route| !self.open.contains_key(route));
-        let opened = new.map(|route| Ok((route.clone(), listen(route.listen, Opening::Any)?)));
+        let opened = new.map(|route| {
+            let listener = match sockets.get(&route.listen) {
+                Some(&open) => Arc::clone(open),
+                None => listen(route.listen, Opening::Any)?,
+            };
+            Ok((route.clone(), listener))
+        });
         Ok(Prepared(opened.collect::<Result<_, ListenError>>()?))
     }
 
@@ -45,10 +58,10 @@ impl Routes {
         &mut self,
         wanted: &[Route],
         prepared: Prepared,
-        serve: impl Fn(&Route, TcpListener) -> AbortHandle,
+        serve: impl Fn(&Route, Arc<TcpListener>) -> AbortHandle,
     ) {
         let wanted: HashSet<&Route> = wanted.iter().collect();
-        self.open.retain(|route, task| {
+        self.open.retain(|route, (_, task)| {
             let keep = wanted.contains(route);
             if !keep {
                 task.abort();
@@ -56,15 +69,15 @@ impl Routes {
             keep
         });
         for (route, listener) in prepared.0 {
-            let task = serve(&route, listener);
-            self.open.insert(route, task);
+            let task = serve(&route, Arc::clone(&listener));
+            self.open.insert(route, (listener, task));
         }
     }
 }
 
 impl Drop for Routes {
     fn drop(&mut self) {
-        self.open.values().for_each(AbortHandle::abort);
+        self.open.values().for_each(|(_, task)| task.abort());
     }
 }
 

@@ -31,6 +31,16 @@ impl Signals {
         })
     }
 
+    /// Runs `work` to its end; `None` if the process is asked to end before. A reload that is asked for meanwhile is
+    /// kept for [`next`](Self::next).
+    pub(crate) async fn unless_stopped<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            result = work => Some(result),
+            _ = self.terminate.recv() => None,
+            _ = self.interrupt.recv() => None,
+        }
+    }
+
     pub(crate) async fn next(&mut self) -> Signal {
         loop {
             tokio::select! {

@@ -1,9 +1,13 @@
 //! Reads and writes on a shared reference to a stream, so that both directions can go on at once without a split.
+//!
+//! tokio's `readable` and `writable` never make a task yield, so each of these takes from the task's budget: else a peer
+//! that is always faster than the router would keep every other connection of the thread waiting.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
+use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
 
 use crate::relay::{self, Buffer};
@@ -20,6 +24,7 @@ const READ_ROOM: usize = 2048;
 /// Writes all of `bytes`.
 pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
+        consume_budget().await;
         match stream.try_write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
@@ -33,6 +38,7 @@ pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Resul
 /// Reads what is there, at least one byte, to the end of `into`; 0 at the end of the stream.
 pub(crate) async fn read_more(stream: &TcpStream, into: &mut Vec<u8>) -> io::Result<usize> {
     loop {
+        consume_budget().await;
         stream.readable().await?;
         match try_read(stream, into) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -108,6 +114,7 @@ impl Inbox {
     /// Waits for bytes and reads them; 0 at the end of the stream. What is unused must be less than a buffer.
     pub(crate) async fn fill(&mut self, stream: &TcpStream) -> io::Result<usize> {
         loop {
+            consume_budget().await;
             stream.readable().await?;
             let buffer = self.buffer.get_or_insert_with(relay::lend_buffer);
             if self.start > 0 {
@@ -133,5 +140,31 @@ impl Inbox {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use tokio::net::TcpListener;
+
+    /// A socket that always takes what is written must not keep the thread from everyone else.
+    #[tokio::test]
+    async fn a_peer_that_is_always_ready_leaves_room_for_others() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        stream.writable().await.unwrap();
+        let others_ran = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&others_ran);
+        let busy = tokio::spawn(async move {
+            for _ in 0..1000 {
+                write_all(&stream, b"x").await.unwrap();
+            }
+            seen.load(Ordering::Relaxed)
+        });
+        tokio::spawn(async move { others_ran.store(true, Ordering::Relaxed) });
+        assert!(busy.await.unwrap());
     }
 }

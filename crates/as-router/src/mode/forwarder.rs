@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use allowlist::Refusal;
+use allowlist::{Allowlist, Diagnostics, Refusal};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use crate::cli::ForwarderArgs;
 use crate::event::{Event, EventLog, Mode, Protocol};
 use crate::limits::{Limits, raise_descriptor_limit};
 use crate::listener::{Limit, Permit, accept_loop, listen};
-use crate::policy::{LoadError, Policy, load};
+use crate::policy::{LoadError, Policy, load_again, load_aside};
 use crate::relay::{End, Pair, Relay, Traffic};
 use crate::routes::{self, Route, Routes};
 use crate::signals::{Signal, Signals};
@@ -48,7 +48,11 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         what: "handle signals",
         error,
     })?;
-    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    refuse_loop(args)?;
+    let Some(loaded) = signals.unless_stopped(load_aside(&args.common.allowlist)).await else {
+        return Ok(());
+    };
+    let (allowlist, warnings) = loaded?;
     report_warnings(&log, &warnings);
     let mut policy = Policy::new(allowlist).map_err(LoadError::from)?;
 
@@ -73,7 +77,7 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         diverted: Mutex::new(routes::diverted(&policy.plan, args)),
     });
     let limit = Limit::new(limits.connections);
-    let serve = |listener: TcpListener, router_port: u16, protocol: Protocol| {
+    let serve = |listener: Arc<TcpListener>, router_port: u16, protocol: Protocol| {
         let shared = Arc::clone(&forwarder);
         spawn(accept_loop(
             listener,
@@ -99,7 +103,10 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     }
     report_ready(&log, Mode::Forwarder, policy.allowlist.len(), listeners(args, &wanted));
     while signals.next().await == Signal::Reload {
-        match reload(args, &policy, &forwarder, &mut routes, serve) {
+        let Some(loaded) = signals.unless_stopped(load_again(&args.common.allowlist)).await else {
+            break;
+        };
+        match reload(args, &policy, &forwarder, &mut routes, loaded, serve) {
             Ok((new, event)) => {
                 policy = new;
                 log.report(&event);
@@ -115,14 +122,29 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
     Ok(())
 }
 
+/// A forwarder that is its own router would connect to itself for each connection, until it has no room for more.
+fn refuse_loop(args: &ForwarderArgs) -> Result<(), StartError> {
+    let router = args.router.to_canonical();
+    let own = [args.common.tls_port, args.common.http_port];
+    let ports = [args.router_tls_port, args.router_http_port];
+    let looped = ports.into_iter().find(|port| own.contains(port));
+    match looped {
+        Some(port) if router.is_loopback() || router.is_unspecified() => {
+            Err(StartError::OwnRouter(SocketAddr::new(args.router, port)))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn reload(
     args: &ForwarderArgs,
     old: &Policy,
     forwarder: &Forwarder,
     routes: &mut Routes,
-    serve: impl Fn(TcpListener, u16, Protocol) -> AbortHandle,
+    loaded: Result<(Allowlist, Diagnostics), LoadError>,
+    serve: impl Fn(Arc<TcpListener>, u16, Protocol) -> AbortHandle,
 ) -> Result<(Policy, Event), StartError> {
-    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    let (allowlist, warnings) = loaded?;
     report_warnings(&forwarder.log, &warnings);
     let new = old.successor(allowlist).map_err(LoadError::from)?;
     let wanted = routes::of_forwarder(&new.plan, args);
@@ -199,4 +221,35 @@ fn listeners(args: &ForwarderArgs, routes: &[Route]) -> Vec<String> {
         .into_iter()
         .chain(routes.iter().map(|route| format!("tcp://{}", route.listen)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn a_forwarder_is_not_its_own_router() {
+        for (line, fine) in [
+            ("--router 192.0.2.1", true),
+            ("--router 127.0.0.1", false),
+            ("--router 0.0.0.0", false),
+            ("--router ::ffff:127.0.0.1", false),
+            (
+                "--router 127.0.0.1 --router-tls-port 8443 --router-http-port 8080",
+                true,
+            ),
+            (
+                "--router 127.0.0.1 --router-tls-port 8443 --router-http-port 443",
+                false,
+            ),
+        ] {
+            let words = ["as-router", "forward"].into_iter().chain(line.split(' '));
+            let Some(Command::Forward(args)) = Cli::try_parse_from(words).unwrap().command else {
+                panic!("{line}");
+            };
+            assert_eq!(refuse_loop(&args).is_ok(), fine, "{line}");
+        }
+    }
 }

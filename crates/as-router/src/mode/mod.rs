@@ -5,6 +5,7 @@ pub(crate) mod router;
 
 use std::collections::HashSet;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use allowlist::Diagnostics;
@@ -30,6 +31,10 @@ pub(crate) enum StartError {
     Conflict(#[from] PortConflict),
     #[error(transparent)]
     NotClosed(#[from] NotClosed),
+    #[error(
+        "the router's address {0} is this forwarder's own: give --router the router's address in the sandbox's network"
+    )]
+    OwnRouter(SocketAddr),
     #[error("cannot {what}: {error}")]
     System { what: &'static str, error: io::Error },
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use allowlist::AddressPolicy;
+use allowlist::{AddressPolicy, Allowlist, Diagnostics};
 use tokio::task::AbortHandle;
 
 use super::{DRAIN, StartError, reload_failed, reloaded, report_ready, report_warnings, spawn};
@@ -14,7 +14,7 @@ use crate::dns;
 use crate::event::{Event, EventLog, Mode};
 use crate::limits::{Limits, raise_descriptor_limit};
 use crate::listener::{Limit, accept_loop, listen};
-use crate::policy::{LoadError, Policy, PolicyStore, load};
+use crate::policy::{LoadError, Policy, PolicyStore, load_again, load_aside};
 use crate::routes::{self, Route, Routes};
 use crate::service::Services;
 use crate::signals::{Signal, Signals};
@@ -34,7 +34,10 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
         what: "handle signals",
         error,
     })?;
-    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    let Some(loaded) = signals.unless_stopped(load_aside(&args.common.allowlist)).await else {
+        return Ok(());
+    };
+    let (allowlist, warnings) = loaded?;
     report_warnings(&log, &warnings);
     let policy = Arc::new(Policy::new(allowlist).map_err(LoadError::from)?);
 
@@ -122,7 +125,10 @@ pub(crate) async fn run(args: &RouterArgs, log: EventLog) -> Result<(), StartErr
 
     report_ready(&log, Mode::Router, policy.allowlist.len(), listeners(args, &wanted));
     while signals.next().await == Signal::Reload {
-        match reload(args, &services, &mut routes, serve_route) {
+        let Some(loaded) = signals.unless_stopped(load_again(&args.common.allowlist)).await else {
+            break;
+        };
+        match reload(args, &services, &mut routes, loaded, serve_route) {
             Ok(event) => log.report(&event),
             Err(error) => log.report(&reload_failed(&error)),
         }
@@ -150,9 +156,10 @@ fn reload(
     args: &RouterArgs,
     services: &Services,
     routes: &mut Routes,
-    serve: impl Fn(&Route, tokio::net::TcpListener) -> AbortHandle,
+    loaded: Result<(Allowlist, Diagnostics), LoadError>,
+    serve: impl Fn(&Route, Arc<tokio::net::TcpListener>) -> AbortHandle,
 ) -> Result<Event, StartError> {
-    let (allowlist, warnings) = load(&args.common.allowlist)?;
+    let (allowlist, warnings) = loaded?;
     report_warnings(&services.log, &warnings);
     let old = services.policy.current();
     let new = Arc::new(old.successor(allowlist).map_err(LoadError::from)?);

@@ -29,7 +29,8 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    fn total(&self) -> u64 {
+    /// Both ways together.
+    pub(crate) fn total(&self) -> u64 {
         self.sent
             .load(Ordering::Relaxed)
             .wrapping_add(self.received.load(Ordering::Relaxed))

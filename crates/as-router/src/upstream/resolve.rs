@@ -192,8 +192,15 @@ fn has_ipv6_route() -> bool {
 
 /// Whether `address` belongs to this host: then a socket can be bound to it. (The routing table is no witness: it gives
 /// an interface's first address as the source for its others.) Asked at each resolution, since interfaces come and go.
+///
+/// Only the kernel's word that it has no such address counts: whoever can use up the descriptors must not thereby turn
+/// an own address into a foreign one.
 fn is_own(address: IpAddr) -> bool {
-    UdpSocket::bind((address, 0)).is_ok()
+    is_own_by(&UdpSocket::bind((address, 0)))
+}
+
+fn is_own_by(bound: &io::Result<UdpSocket>) -> bool {
+    !matches!(bound, Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 fn routed_from(destination: IpAddr) -> io::Result<IpAddr> {
@@ -237,5 +244,7 @@ mod tests {
     fn the_hosts_own_addresses_are_recognised() {
         assert!(is_own(IpAddr::from([127, 0, 0, 1])));
         assert!(!is_own(IpAddr::from([203, 0, 113, 1])));
+        let out_of_descriptors = Err(rustix::io::Errno::MFILE.into());
+        assert!(is_own_by(&out_of_descriptors), "unknown is not foreign");
     }
 }
