@@ -448,15 +448,10 @@ fn pid_1() {
 
 /// The reader of the log is gone; the sandbox still needs its router.
 fn closed_stdout() {
-    let setup = world().router("web.example\n");
+    let closed = ["sh", "-c", "exec \"$@\" >&-", "sh"];
+    let setup = world().router("web.example\n").through(&closed);
     let address = setup.address();
-    let _router = Process::start(
-        "router",
-        setup
-            .through(&["sh", "-c", "exec \"$@\" >&-", "sh"])
-            .command()
-            .arg("--log=json"),
-    );
+    let _router = Process::start("router", &mut setup.command());
     let server = (address, 53).into();
     let question = system_tests::lab::dns::question("web.example", hickory_proto::rr::RecordType::A);
     let ask = || system_tests::lab::dns::ask_tcp(&world().client, server, &question).ok();
@@ -466,10 +461,11 @@ fn closed_stdout() {
         assert_eq!(alert(&answer), Some(112));
     }
     // A pipe whose reader has gone.
-    let setup = world().router("web.example\n");
+    let setup = world()
+        .router("web.example\n")
+        .through(&["sh", "-c", "\"$@\" | head -n 1", "sh"]);
     let address = setup.address();
-    let line = "\"$@\" | head -n 1";
-    let _router = Process::start("router", &mut setup.through(&["sh", "-c", line, "sh"]).command());
+    let _router = Process::start("router", &mut setup.command());
     let ask = || system_tests::lab::dns::ask_tcp(&world().client, (address, 53).into(), &question).ok();
     wait::until(5, "the router with a closed pipe", ask);
     for _ in 0..100 {
@@ -549,10 +545,8 @@ fn help() {
 }
 
 fn text_log() {
-    let router = Process::start(
-        "router",
-        &mut world().router("web.example\n").args(&["--log", "text"]).command(),
-    );
+    let setup = world().router("web.example\n").args(&["--log", "text"]);
+    let router = Process::start("router", &mut setup.command());
     let ready = router
         .stdout
         .find(0, 10, |line| line.contains("ready").then(|| line.to_owned()));
