@@ -33,18 +33,15 @@ pub(crate) const ROUTER_ADDRESSES: u8 = 40;
 
 const LEAVES: [Net; 4] = [Net::Origin, Net::Client, Net::Pod, Net::SeedPod];
 
-const SYSCTLS: [&str; 3] = [
+const SYSCTLS: [&str; 5] = [
+    // Ten thousand connections a second to one address. Where it is the connecting side that closes first, its ports stay in
+    // TIME_WAIT, and once half of them do, each connect(2) searches the other half for milliseconds.
+    "net.ipv4.ip_local_port_range=1024 65535",
+    "net.ipv4.tcp_max_tw_buckets=1000",
     "net.ipv4.tcp_max_syn_backlog=16384",
     "net.core.somaxconn=16384",
     // The direct connection goes through the router's namespace.
     "net.ipv4.ip_forward=1",
-];
-
-/// Clients make some ten thousand connections a second to one address. Where it is the client that closes first, its ports
-/// stay in TIME_WAIT, and once half of them do, each connect(2) searches the other half for milliseconds.
-const CLIENT_SYSCTLS: [&str; 2] = [
-    "net.ipv4.ip_local_port_range=1024 65535",
-    "net.ipv4.tcp_max_tw_buckets=1000",
 ];
 
 /// Where the namespace is mounted.
@@ -59,8 +56,7 @@ pub(super) fn build(dir: &Path) -> Result<()> {
         fs::write(&path, "")?;
         command("unshare", &[&format!("--net={}", path.display()), "true"])?;
         within(dir, *net, &["ip", "link", "set", "lo", "up"])?;
-        let client = !matches!(net, Net::Router | Net::Origin);
-        for sysctl in SYSCTLS.iter().chain(CLIENT_SYSCTLS.iter().filter(|_| client)) {
+        for sysctl in SYSCTLS {
             within(dir, *net, &["sysctl", "-qw", sysctl])?;
         }
     }
