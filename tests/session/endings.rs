@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use system_tests::lab::suite::Test;
 
 use crate::harness::{GONE_WITHIN, Session, User, nothing_left_of, podman};
@@ -134,27 +134,24 @@ fn a_stale_session_is_swept() {
     session.finish().ok();
 }
 
-fn pid_of(session: &Session, what: &str) -> i32 {
+fn kill(session: &Session, what: &str) {
     let pattern = format!("{what}.*agent-sandbox-{}-", session.pid);
     let output = std::process::Command::new("pgrep")
-        .args(["-o", "-f", &pattern])
+        .args(["-f", &pattern])
         .stdout(Stdio::piped())
         .output()
         .unwrap();
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap_or_else(|_| panic!("no process {pattern}"))
-}
-
-fn kill(pid: i32) {
-    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    let pids = String::from_utf8(output.stdout).unwrap();
+    assert!(!pids.is_empty(), "no process {pattern}");
+    for pid in pids.lines() {
+        // One may end with the other.
+        let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
+    }
 }
 
 /// Kills the podman service of a session.
 pub(crate) fn kill_service(session: &Session) {
-    kill(pid_of(session, "system service"));
+    kill(session, "system service");
 }
 
 fn the_service_dies() {
@@ -172,7 +169,7 @@ fn the_keeper_dies() {
     let user = User::new();
     let mut session = user.start(&["--exec", "sh", "-c", "echo up; cat"]);
     session.wait_for_output("up\n");
-    kill(pid_of(&session, "agent-sandbox-keeper"));
+    kill(&session, "agent-sandbox-keeper");
     drop(session.child.stdin.take());
     let pid = session.pid;
     let out = session.child.wait_with_output().unwrap();

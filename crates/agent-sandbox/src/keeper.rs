@@ -57,6 +57,7 @@ pub(crate) fn main(session_dir: PathBuf) -> ExitCode {
             // Wait for the launcher to notice and give up; then undo with a new service.
             wait_for_the_launcher(launcher.as_ref());
             terminal.restore();
+            service.stop();
             undo(&dir, None)
         }
         End::LauncherGone { up } => {

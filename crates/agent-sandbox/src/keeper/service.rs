@@ -94,12 +94,11 @@ impl Service {
     /// Ends the service: politely first, so that what it is writing is written, then for good.
     pub(super) fn stop(mut self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
-        let ended = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&STOP_LIMIT));
-        if !matches!(ended, Ok(1)) {
-            // Podman's first process waits for a second one in the user namespace: both are in this group.
-            if let Some(pid) = raw_pid(self.child.id()) {
-                let _ = kill_process_group(pid, Signal::KILL);
-            }
+        let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&STOP_LIMIT));
+        // Podman's first process waits for a second one in the user namespace: whatever is left of both goes now. The
+        // group's id cannot be another's before the first one is waited for.
+        if let Some(pid) = raw_pid(self.child.id()) {
+            let _ = kill_process_group(pid, Signal::KILL);
         }
         let _ = self.child.wait();
     }

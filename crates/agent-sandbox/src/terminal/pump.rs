@@ -96,9 +96,16 @@ fn copy_plain(mut reader: UnixStream, early: &[u8]) -> PumpEnd {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_end(&error) => return PumpEnd::Whole,
             Err(_) => return PumpEnd::Cut,
         }
     }
+}
+
+/// A command that ends without reading all of its input leaves it unread in podman, whose close is then a reset. What
+/// was written before it has been read before it (unix_stream_read_generic in Linux, net/unix/af_unix.c).
+fn is_end(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionReset
 }
 
 fn copy_frames(mut reader: UnixStream, early: &[u8]) -> PumpEnd {
@@ -124,6 +131,7 @@ fn copy_frames(mut reader: UnixStream, early: &[u8]) -> PumpEnd {
         let count = loop {
             match reader.read(&mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_end(&error) => break Ok(0),
                 other => break other,
             }
         };
@@ -145,4 +153,35 @@ fn copy_frames(mut reader: UnixStream, early: &[u8]) -> PumpEnd {
 fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes)?;
     to.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel's behaviour that [`is_end`] relies on.
+    #[test]
+    fn output_comes_before_the_reset() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.write_all(b"input that nobody reads").unwrap();
+        theirs.write_all(&[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        drop(theirs);
+        let mut bytes = [0; 64];
+        assert_eq!(ours.read(&mut bytes).unwrap(), 8);
+        assert!(is_end(&ours.read(&mut bytes).unwrap_err()));
+    }
+
+    #[test]
+    fn a_reset_is_an_end_but_not_in_the_middle_of_a_frame() {
+        for (sent, whole) in [
+            (&[1, 0, 0, 0, 0, 0, 0, 0][..], true),
+            (&[1, 0, 0, 0, 0, 0, 0, 9][..], false),
+        ] {
+            let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+            ours.write_all(b"unread").unwrap();
+            theirs.write_all(sent).unwrap();
+            drop(theirs);
+            assert_eq!(matches!(copy_frames(ours, b""), PumpEnd::Whole), whole);
+        }
+    }
 }
