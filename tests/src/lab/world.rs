@@ -193,12 +193,14 @@ fn networks() -> (Namespace, Namespace, Namespace) {
     let router = Namespace::new("router", RESOLVER);
     let origin = Namespace::new("origin", RESOLVER);
 
-    router.ip("link add session type bridge");
+    // Fixed addresses: a bridge otherwise takes the lowest of its ports, and each pod plugged in during a run may change it
+    // under the neighbour tables of the others, which then reach nobody for half a minute.
+    router.ip("link add session address 02:00:00:00:00:01 type bridge");
     router.ip("link set session up");
     router.ip(&format!("addr add {ROUTER}/24 dev session"));
     client.plug_into(&router, "session", CLIENT);
 
-    origin.ip("link add egress type bridge");
+    origin.ip("link add egress address 02:00:00:00:00:02 type bridge");
     origin.ip("link set egress up");
     origin.ip("addr add 198.51.100.1/24 dev egress");
     // All of the network is then local.
