@@ -17,16 +17,25 @@ STATIC := -C target-feature=+crt-static --cfg getrandom_backend="linux_getrandom
 
 .PHONY: help
 help: ## List the tasks
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## dist/as-router: one static file
+build: router launcher ## dist/as-router, one static file, and dist/agent-sandbox
+
+.PHONY: router
+router:
 	@scripts/need-static-libc
 	RUSTFLAGS='$(STATIC)' $(CARGO) build --locked --release --target $(TARGET) -p as-router
 	install -D -m 755 target/$(TARGET)/release/as-router dist/as-router
 
+.PHONY: launcher
+launcher:
+	$(CARGO) build --locked --release -p agent-sandbox
+	install -D -m 755 target/release/agent-sandbox dist/agent-sandbox
+	install -D -m 644 allowed-hosts dist/allowed-hosts
+
 .PHONY: run
-run: setup build ## Show allowed and refused requests through router and forwarder, in namespaces
+run: setup router ## Show allowed and refused requests through router and forwarder, in namespaces
 	$(LAB) $(CARGO) run --locked --quiet -p system-tests --bin demo
 
 .PHONY: test
@@ -37,8 +46,26 @@ unit: ## Table and property tests of the crates (no root, seconds)
 	$(CARGO) test --locked --workspace --exclude system-tests
 
 .PHONY: e2e
-e2e: setup build ## System tests: real clients and servers around the static binary (root or sudo)
+e2e: setup router ## System tests: real clients and servers around the static binary (root or sudo)
 	$(LAB) $(CARGO) test --locked -p system-tests --test e2e $(if $(TESTS),-- $(TESTS))
+
+.PHONY: images
+images: router ## Container images of router and sandbox (podman; as root without one, in the podman lab)
+	images/build
+
+.PHONY: test-session
+test-session: images launcher ## Whole sessions of the launcher on rootless podman (your own; for root the podman lab)
+	AGENT_SANDBOX_TEST_LAUNCHER=$(CURDIR)/dist/agent-sandbox $(CARGO) test --locked -p system-tests --test session
+
+.PHONY: test-lab
+test-lab: images ## Images and nested podman, on rootless podman 5.4 and 4.3 in the podman lab (minutes, gigabytes)
+	tests/podman-lab/check --images
+	tests/podman-lab/copy-images
+	tests/podman-lab/check --debian 12 --images
+
+.PHONY: bench
+bench: ## The race against nginx, HAProxy, sniproxy, socat and dnsmasq (installs them; a quiet machine is needed)
+	bench/run
 
 .PHONY: setup
 setup: ## Install the Debian packages that building and testing need
@@ -52,8 +79,10 @@ lint: ## Format, clippy, dependencies
 	$(CARGO) deny --locked check licenses bans sources
 
 .PHONY: install
-install: build ## Install the binary under PREFIX (/usr/local)
+install: build ## Install both binaries and the default policy under PREFIX (/usr/local)
 	install -D -m 755 dist/as-router $(DESTDIR)$(PREFIX)/bin/as-router
+	install -D -m 755 dist/agent-sandbox $(DESTDIR)$(PREFIX)/bin/agent-sandbox
+	install -D -m 644 allowed-hosts $(DESTDIR)$(PREFIX)/share/agent-sandbox/allowed-hosts
 
 .PHONY: clean
 clean: ## Remove what was built

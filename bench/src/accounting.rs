@@ -5,6 +5,7 @@
 //! then version 1's cpuacct, then the scheduler's own figures in /proc, which lose what ended children used.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -107,7 +108,11 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
 
 /// Proportional set size in bytes: pages that processes share are divided among them.
 pub(crate) fn memory(pid: u32) -> Result<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).context("cannot read the daemon's memory")?;
+    let text = match fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
+        // It has ended since it was found.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => return Ok(0),
+        text => text.context("cannot read the daemon's memory")?,
+    };
     let pss = text
         .lines()
         .find_map(|line| line.strip_prefix("Pss:"))

@@ -84,7 +84,11 @@ fn measure(lab: &Lab, work: &Work, settings: &Settings, options: &Options, race:
             let mut running = start_all(lab, &contenders, settings)?;
             race.accounting = running.first().and_then(Running::accounting).or(race.accounting);
             let mut rows: Vec<Row> = figures.iter().map(|figure| Row::of_figure(work, *figure)).collect();
-            for _ in 0..options.runs {
+            for run in 0..options.runs {
+                // There and back, so that nobody always follows the same one: socat leaves a thousand dead processes.
+                if run > 0 {
+                    running.reverse();
+                }
                 for one in &mut running {
                     let (report, cpu) = loaded(lab, one, &load(one.contender))?;
                     for (row, figure) in rows.iter_mut().zip(figures) {

@@ -17,7 +17,7 @@ use crate::tls::accept;
 pub(crate) const TESTS: &[Test] = &[
     Test::new("300_http_curl_wget_python_node", clients),
     Test::new("301_http_unlisted_host_is_a_403_that_says_why", unlisted),
-    Test::new("302_http_refusals_have_their_status_and_code", refusals),
+    Test::limited("302_http_refusals_have_their_status_and_code", 90, refusals),
     Test::new("303_http_httpjail_57_second_request_for_another_host", second_host),
     Test::new("304_http_dsbx_30176_pipelined_request_for_another_host", pipelined_host),
     Test::new(

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod check;
+mod cost;
 mod dns;
 mod forward;
 mod http;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         limits::TESTS,
         operation::TESTS,
         check::TESTS,
+        cost::TESTS,
     ];
     suite::run(tests.into_iter().flatten().copied(), || {
         world();

@@ -47,6 +47,7 @@ pub(crate) const TESTS: &[Test] = &[
     Test::new("822_operation_help_and_usage", help),
     Test::new("823_operation_text_log", text_log),
     Test::new("824_operation_events_have_time_and_ready_comes_first", events),
+    Test::new("825_operation_events_follow_their_schema", schema),
     Test::new("830_operation_static_binary", static_binary),
     Test::new("831_operation_from_scratch", from_scratch),
 ];
@@ -447,15 +448,10 @@ fn pid_1() {
 
 /// The reader of the log is gone; the sandbox still needs its router.
 fn closed_stdout() {
-    let setup = world().router("web.example\n");
+    let closed = ["sh", "-c", "exec \"$@\" >&-", "sh"];
+    let setup = world().router("web.example\n").through(&closed);
     let address = setup.address();
-    let _router = Process::start(
-        "router",
-        setup
-            .through(&["sh", "-c", "exec \"$@\" >&-", "sh"])
-            .command()
-            .arg("--log=json"),
-    );
+    let _router = Process::start("router", &mut setup.command());
     let server = (address, 53).into();
     let question = system_tests::lab::dns::question("web.example", hickory_proto::rr::RecordType::A);
     let ask = || system_tests::lab::dns::ask_tcp(&world().client, server, &question).ok();
@@ -465,10 +461,11 @@ fn closed_stdout() {
         assert_eq!(alert(&answer), Some(112));
     }
     // A pipe whose reader has gone.
-    let setup = world().router("web.example\n");
+    let setup = world()
+        .router("web.example\n")
+        .through(&["sh", "-c", "\"$@\" | head -n 1", "sh"]);
     let address = setup.address();
-    let line = "\"$@\" | head -n 1";
-    let _router = Process::start("router", &mut setup.through(&["sh", "-c", line, "sh"]).command());
+    let _router = Process::start("router", &mut setup.command());
     let ask = || system_tests::lab::dns::ask_tcp(&world().client, (address, 53).into(), &question).ok();
     wait::until(5, "the router with a closed pipe", ask);
     for _ in 0..100 {
@@ -548,10 +545,8 @@ fn help() {
 }
 
 fn text_log() {
-    let router = Process::start(
-        "router",
-        &mut world().router("web.example\n").args(&["--log", "text"]).command(),
-    );
+    let setup = world().router("web.example\n").args(&["--log", "text"]);
+    let router = Process::start("router", &mut setup.command());
     let ready = router
         .stdout
         .find(0, 10, |line| line.contains("ready").then(|| line.to_owned()));
@@ -585,6 +580,69 @@ fn events() {
             .iter()
             .all(|event| known.contains(&event["event"].as_str().unwrap()))
     );
+}
+
+/// Fields by kind of event, as `docs/events.md` has them: those that are always there, those that may be.
+const SCHEMA: [(&str, &[&str], &[&str]); 7] = [
+    ("ready", &["mode", "entries", "listeners", "version"], &[]),
+    ("reloaded", &["entries", "added", "removed", "cut"], &[]),
+    ("allow", &["protocol", "name", "port", "upstream", "entry"], &["ech"]),
+    (
+        "close",
+        &[
+            "protocol",
+            "name",
+            "port",
+            "upstream",
+            "entry",
+            "bytes_out",
+            "bytes_in",
+            "duration_ms",
+            "reason",
+        ],
+        &[],
+    ),
+    ("refuse", &["code", "protocol", "port"], &["name", "repeated"]),
+    ("fault", &["code", "message"], &[]),
+    ("stopped", &["mode"], &[]),
+];
+
+fn schema() {
+    let documented = fs::read_to_string(binary::workspace().join("docs/events.md")).unwrap();
+    let mut router = world().router("web.example\nweb.example\n").start();
+    let get = b"GET / HTTP/1.1\r\nHost: web.example\r\nConnection: close\r\n\r\n";
+    send(router.at(80), get);
+    for _ in 0..3 {
+        send(router.at(443), &ClientHello::chrome("forbidden.example").bytes());
+        send(router.at(443), b"no TLS at all");
+    }
+    assert_eq!(router.reload("*.example\n")["event"], "fault");
+    assert_eq!(router.reload("web.example\n")["event"], "reloaded");
+    assert_eq!(router.stop().code(), Some(0));
+    let mut events = router.events();
+    for (kind, ..) in SCHEMA {
+        assert!(events.iter().any(|event| event["event"] == kind), "no {kind} event");
+    }
+    // And those of all tests so far.
+    events.extend(world().router.events());
+    for event in &events {
+        let (kind, required, optional) = SCHEMA.into_iter().find(|(kind, ..)| event["event"] == *kind).unwrap();
+        let fields = event.as_object().unwrap();
+        for field in ["time", "event"].iter().chain(required) {
+            assert!(fields.contains_key(*field), "no {field}: {event}");
+        }
+        let known =
+            |field: &str| ["time", "event"].contains(&field) || required.contains(&field) || optional.contains(&field);
+        assert!(fields.keys().all(|field| known(field)), "an unknown field: {event}");
+        let code = event["code"]
+            .as_str()
+            .filter(|_| kind == "refuse")
+            .or_else(|| event["reason"].as_str());
+        assert!(
+            code.is_none_or(|code| documented.contains(&format!("`{code}`"))),
+            "not documented: {event}"
+        );
+    }
 }
 
 /// The promises about the released file; a debug build is only looked at for what it shares.

@@ -25,7 +25,7 @@ pub(crate) const TESTS: &[Test] = &[
     Test::limited("208_tls_chromium", 60, chromium),
     Test::new("210_tls_unlisted_name_is_an_unrecognized_name_alert", unlisted),
     Test::new("211_tls_missing_name", missing_name),
-    Test::new("212_tls_refusals_have_their_codes", refusals),
+    Test::limited("212_tls_refusals_have_their_codes", 90, refusals),
     Test::new("213_tls_sniproxy_142_ip_literals", ip_literals),
     Test::new("214_tls_alert_is_read_however_much_was_sent", alert_is_read),
     Test::new("215_tls_tinyproxy_627_suffix_matching", suffix_matching),

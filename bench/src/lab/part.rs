@@ -45,21 +45,9 @@ pub(crate) fn hold<T>(lab: &Lab, net: Net, options: &Options, look: impl FnOnce(
     seen
 }
 
-/// `bench enter`, with real-time priority where that is allowed: other programs of the machine must not come between the load
-/// and the daemon. (A low nice value would not do: it counts within a session only, see autogroup in sched(7).)
+/// `bench enter`: the way of every process into its namespace and onto its core.
 pub(super) fn enter() -> Result<Command> {
-    let this = program()?;
-    let allowed = Command::new("chrt")
-        .args(["--rr", "1", "true"])
-        .stderr(Stdio::null())
-        .status();
-    let mut command = if allowed.is_ok_and(|status| status.success()) {
-        let mut chrt = Command::new("chrt");
-        chrt.args(["--rr", "1", &this]);
-        chrt
-    } else {
-        Command::new(this)
-    };
+    let mut command = Command::new(program()?);
     command.arg("enter");
     Ok(command)
 }

@@ -23,6 +23,19 @@ pub(super) fn start(lab: &Lab, who: Contender, settings: &Settings) -> Result<Da
     )
 }
 
+/// One more router beside others, as another session has it.
+pub(crate) fn router_at(lab: &Lab, number: u8, settings: &Settings) -> Result<Daemon> {
+    let (router, list) = (binary(settings)?, allowlist(lab, settings)?);
+    let listen = Ipv4Addr::new(192, 0, 2, SESSIONS + number).to_string();
+    let name = format!("router-{number}");
+    Daemon::measured(
+        lab,
+        &name,
+        Net::Router,
+        &[router, "--allowlist", &list, "--listen", &listen],
+    )
+}
+
 /// Forwarder mode in the pod.
 pub(super) fn forward(lab: &Lab, who: Contender, settings: &Settings) -> Result<Daemon> {
     let (router, list) = (binary(settings)?, allowlist(lab, settings)?);

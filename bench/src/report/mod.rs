@@ -37,7 +37,8 @@ pub(crate) struct Race {
 impl Race {
     /// Nothing measured yet.
     pub(crate) fn new(runs: usize, seconds: f64) -> Self {
-        let date = time::OffsetDateTime::now_utc().date().to_string();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let date = now.split('T').next().unwrap_or_default().to_owned();
         Self {
             date,
             machine: markdown::machine(),

@@ -114,3 +114,44 @@ pub(crate) fn number(value: f64) -> String {
         _ => format!("{value:.2}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::works::WORKS;
+
+    fn row(more_is_better: bool) -> Row {
+        let mut row = Row::new(WORKS.first().unwrap(), "CPU", "us", more_is_better);
+        for (who, value) in [
+            (Contender::Router, 50.0),
+            (Contender::Nginx, 100.0),
+            (Contender::HaProxy, 80.0),
+            (Contender::Splice, 10.0),
+        ] {
+            row.add(who, Some(value));
+        }
+        row.add(Contender::Direct, None);
+        row
+    }
+
+    #[test]
+    fn the_ratio_is_to_the_best_peer_and_never_to_a_floor() {
+        assert_eq!(row(false).ratio(), Some(50.0 / 80.0));
+        assert_eq!(row(true).ratio(), Some(0.5));
+        assert_eq!(row(false).cells.len(), 4);
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, text) in [(0.3333, "0.33"), (12.34, "12.3"), (123.4, "123"), (98_765.4, "98765")] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn the_chart_has_a_bar_for_each_ratio_and_both_colour_schemes() {
+        let svg = super::super::chart::ratios(&[row(false), row(true)]);
+        assert_eq!(svg.matches("<rect").count(), 1);
+        assert!(svg.contains("prefers-color-scheme: dark") && svg.contains("0.62"));
+    }
+}

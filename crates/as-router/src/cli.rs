@@ -21,9 +21,9 @@ Examples:
   as-router --check allowed-hosts github.com:22 evil.test which line allows these, or what denies them?
 
 An allowlist has one entry a line:
-  api.anthropic.com        exactly this host (ports 80 and 443)
-  .example.com             example.com and every subdomain (ports 80 and 443)
-  db.example.com:5432      this exact host on TCP 5432 too
+  api.anthropic.com      # exactly this host (ports 80 and 443)
+  .example.com           # example.com and every subdomain (ports 80 and 443)
+  db.example.com:5432    # this exact host on TCP 5432 too
 
 Signals: HUP reads the allowlist again, TERM ends within 2 seconds.
 Every option can also be set by the variable shown with it.";
@@ -133,6 +133,10 @@ pub(crate) struct ForwarderArgs {
     /// The router's port for HTTP.
     #[arg(long, value_name = "PORT", env = "AS_ROUTER_ROUTER_HTTP_PORT", default_value_t = 80)]
     pub(crate) router_http_port: u16,
+    /// Before reporting "ready", show that from here a name and an address off the list both fail, and that the router
+    /// is the only name server; end with an error otherwise.
+    #[arg(long, env = "AS_ROUTER_VERIFY_CLOSED")]
+    pub(crate) verify_closed: bool,
 }
 
 /// Options of `probe`.

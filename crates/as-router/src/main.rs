@@ -2,6 +2,7 @@
 
 mod check;
 mod cli;
+mod closed;
 mod connections;
 mod dns;
 mod event;

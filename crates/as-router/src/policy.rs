@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use allowlist::{Allowlist, Diagnostics, Plan, PlanError};
 
+use crate::cli::DEFAULT_ALLOWLIST;
+
 /// An allowlist and its plan.
 pub(crate) struct Policy {
     pub(crate) allowlist: Allowlist,
@@ -15,7 +17,7 @@ pub(crate) struct Policy {
 /// Why there is no policy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
-    #[error("cannot read the allowlist {path}: {error}", path = path.display())]
+    #[error("cannot read the allowlist {path}: {error}{hint}", path = path.display(), hint = hint(path))]
     Read { path: PathBuf, error: io::Error },
     #[error("the allowlist came from standard input, which can be read only once; use a file to be able to reload")]
     Stdin,
@@ -24,6 +26,15 @@ pub(crate) enum LoadError {
     Faults(Diagnostics),
     #[error("the allowlist cannot be served: {0}")]
     Plan(#[from] PlanError),
+}
+
+/// For who has not named a file: the default is the image's.
+fn hint(path: &Path) -> &'static str {
+    if path == Path::new(DEFAULT_ALLOWLIST) {
+        "; give yours with --allowlist FILE"
+    } else {
+        ""
+    }
 }
 
 /// Reads and parses the allowlist at `path`; `-` is standard input.

@@ -40,20 +40,27 @@ pub(crate) async fn read_more(stream: &TcpStream, into: &mut Vec<u8>) -> io::Res
     loop {
         consume_budget().await;
         stream.readable().await?;
-        // Room is made only now: a silent client holds none.
-        into.reserve(READ_ROOM);
-        let room = into.capacity() - into.len();
-        match stream.try_read_buf(into) {
+        match try_read(stream, into) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(read) => {
-                if read < room && read > 0 {
-                    relay::clear_readable(stream);
-                }
-                return Ok(read);
-            }
-            Err(error) => return Err(error),
+            result => return result,
         }
     }
+}
+
+/// Reads what is there already, if anything. An end or an error shows itself again at the next read.
+pub(crate) fn read_now(stream: &TcpStream, into: &mut Vec<u8>) -> usize {
+    try_read(stream, into).unwrap_or(0)
+}
+
+fn try_read(stream: &TcpStream, into: &mut Vec<u8>) -> io::Result<usize> {
+    // Room is made only now: a silent client holds none.
+    into.reserve(READ_ROOM);
+    let room = into.capacity() - into.len();
+    let read = stream.try_read_buf(into)?;
+    if read < room && read > 0 {
+        relay::clear_readable(stream);
+    }
+    Ok(read)
 }
 
 /// Answers a client that is refused, and closes so that it can read the answer.

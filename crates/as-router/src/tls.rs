@@ -19,7 +19,18 @@ const PORT: u16 = 443;
 pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Permit) {
     // All bytes read go to the upstream, first and in order.
     let mut received = Vec::new();
-    let hello = match timeout(HEAD_DEADLINE, read_hello(&client, &mut received)).await {
+    let mut reader = HelloReader::new();
+    // A deferred accept brings the hello along, so that the usual one is read without a timer.
+    let early = match stream::read_now(&client, &mut received) {
+        0 => Ok(None),
+        _ => reader.advance(&received),
+    };
+    let hello = match early {
+        Ok(Some(hello)) => Ok(Ok(hello)),
+        Ok(None) => timeout(HEAD_DEADLINE, read_hello(&client, &mut reader, &mut received)).await,
+        Err(refusal) => Ok(Err(refusal)),
+    };
+    let hello = match hello {
         Ok(Ok(hello)) => hello,
         // A port probe: somebody looked whether the port is open, and said nothing.
         Ok(Err(Refusal::HeadIncomplete)) if received.is_empty() => return,
@@ -43,8 +54,11 @@ pub(crate) async fn serve(services: Arc<Services>, client: TcpStream, permit: Pe
     services.relay(client, upstream, target, received.len() as u64, permit);
 }
 
-async fn read_hello(client: &TcpStream, received: &mut Vec<u8>) -> Result<ClientHello, Refusal> {
-    let mut reader = HelloReader::new();
+async fn read_hello(
+    client: &TcpStream,
+    reader: &mut HelloReader,
+    received: &mut Vec<u8>,
+) -> Result<ClientHello, Refusal> {
     loop {
         match stream::read_more(client, received).await {
             Ok(0) | Err(_) => return Err(Refusal::HeadIncomplete),

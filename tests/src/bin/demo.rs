@@ -79,7 +79,15 @@ fn main() -> ExitCode {
     }
     println!("{bold}The router's log{plain}");
     for event in world.router.events() {
-        println!("    {event}");
+        let text = |key: &str| event[key].as_str().unwrap_or_default();
+        let why = [text("code"), text("upstream"), text("reason"), text("message")].join(" ");
+        let what = format!("{:5} {}:{}", text("protocol"), text("name"), event["port"]);
+        println!(
+            "    {:8} {} {}",
+            text("event"),
+            if event["port"].is_null() { "" } else { &what },
+            why.trim()
+        );
     }
     ExitCode::SUCCESS
 }

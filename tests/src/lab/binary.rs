@@ -33,7 +33,7 @@ pub fn prepare() {
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "as-router", "--manifest-path"])
+        .args(["build", "-p", "as-router", "--manifest-path"])
         .arg(workspace().join("Cargo.toml"))
         .status()
         .expect("cargo, to build as-router");

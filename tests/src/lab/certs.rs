@@ -105,7 +105,7 @@ impl Authority {
     }
 
     fn openssl(&self, arguments: &[&str]) {
-        run(Command::new("openssl").args(arguments).current_dir(&self.directory), 20).ok();
+        run(Command::new("openssl").args(arguments).current_dir(&self.directory), 60).ok();
     }
 }
 

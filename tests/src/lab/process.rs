@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use super::sandbox::DIR;
+use super::wait::limit;
 
 /// A server or another long-running program.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl Process {
 
     /// Waits for the end and the last line of output; panics after `seconds`.
     pub fn wait(&mut self, seconds: u64) -> ExitStatus {
-        let status = wait_child(&mut self.child, Duration::from_secs(seconds))
+        let status = wait_child(&mut self.child, limit(seconds))
             .unwrap_or_else(|| panic!("{} still runs after {seconds} s\n{self}", self.name));
         self.stdout.wait_end();
         self.stderr.wait_end();
@@ -168,7 +169,7 @@ impl Lines {
     /// The first value that `find` gives for a line from number `from` on; `None` after `seconds` or at the end of the
     /// output.
     pub fn find<T>(&self, from: usize, seconds: u64, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
-        let deadline = Instant::now() + Duration::from_secs(seconds);
+        let deadline = Instant::now() + limit(seconds);
         let mut state = self.0.state.lock().unwrap();
         let mut next = from;
         loop {
@@ -293,7 +294,7 @@ pub fn run_with_input(command: &mut Command, input: &[u8], seconds: u64) -> Done
     }
     let stdout = read_all(child.stdout.take().unwrap());
     let stderr = read_all(child.stderr.take().unwrap());
-    let status = wait_child(&mut child, Duration::from_secs(seconds));
+    let status = wait_child(&mut child, limit(seconds));
     if status.is_none() {
         let _ = child.kill();
         let _ = child.wait();
@@ -309,18 +310,18 @@ pub fn run_with_input(command: &mut Command, input: &[u8], seconds: u64) -> Done
     }
 }
 
-/// The command as one would type it, without the lab's own prefix.
+/// The command as one would type it, without the lab's own prefix: what stands before the directory to start in.
 fn describe(command: &Command) -> String {
     let words: Vec<_> = std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())
-        .skip_while(|word| {
-            ["nsenter", "env", "-C", DIR].contains(&word.as_str())
-                || word.starts_with("--net=")
-                || word.starts_with("--mount=")
-        })
         .collect();
-    words.join(" ")
+    let prefix = words
+        .iter()
+        .take(20)
+        .rposition(|word| word == DIR)
+        .map_or(0, |at| at + 1);
+    words[prefix..].join(" ")
 }
 
 fn read_all(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {

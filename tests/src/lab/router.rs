@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::Signal;
@@ -13,6 +14,7 @@ use super::binary;
 use super::netns::Namespace;
 use super::process::Process;
 use super::sandbox::DIR;
+use super::world::Lease;
 
 /// How long an event may take, in seconds.
 const EVENT_LIMIT: u64 = 10;
@@ -25,6 +27,7 @@ pub struct RouterSetup {
     allowlist: PathBuf,
     prefix: Vec<String>,
     arguments: Vec<String>,
+    lease: Option<Arc<Lease>>,
 }
 
 impl RouterSetup {
@@ -40,7 +43,14 @@ impl RouterSetup {
             allowlist: directory.join("allowed-hosts"),
             prefix: Vec::new(),
             arguments: Vec::new(),
+            lease: None,
         }
+    }
+
+    /// Holds on to its address as long as it may start again.
+    pub(super) fn keep(mut self, lease: Lease) -> Self {
+        self.lease = Some(Arc::new(lease));
+        self
     }
 
     /// Writes its allowlist.

@@ -14,7 +14,14 @@ pub const DIR: &str = "/run/lab";
 const INSIDE: &str = "AS_LAB_INSIDE";
 
 /// Variables that the inside may see.
-const KEPT: [&str; 5] = ["AS_ROUTER_BINARY", "CARGO_MANIFEST_DIR", "CI", "RUST_BACKTRACE", "TERM"];
+const KEPT: [&str; 6] = [
+    "AS_LAB_PATIENCE",
+    "AS_ROUTER_BINARY",
+    "CARGO_MANIFEST_DIR",
+    "CI",
+    "RUST_BACKTRACE",
+    "TERM",
+];
 
 /// Runs the calling program again inside new mount, pid, network, ipc and uts namespaces, and gives its exit code;
 /// `None` means that this is already the inside, with private `/run` and `/dev/shm`.

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+use super::wait;
+
 /// Time that a test may take unless it says otherwise.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -62,10 +64,11 @@ fn limited(test: Test) -> Result<(), Failed> {
             let _ = sender.send(panic::catch_unwind(test.body));
         })
         .map_err(|error| format!("no thread: {error}"))?;
-    match receiver.recv_timeout(test.limit) {
+    let limit = wait::limit(test.limit.as_secs());
+    match receiver.recv_timeout(limit) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(panic)) => Err(message(panic.as_ref()).into()),
-        Err(_) => Err(format!("over its limit of {} s", test.limit.as_secs()).into()),
+        Err(_) => Err(format!("over its limit of {limit:?}").into()),
     }
 }
 

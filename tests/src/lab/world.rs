@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use super::certs::Authority;
 use super::netns::Namespace;
@@ -98,12 +98,12 @@ impl World {
     /// A router of one's own, on an address of its own beside the shared one.
     #[must_use]
     pub fn router(&self, allowlist: &str) -> RouterSetup {
-        static NEXT: AtomicU8 = AtomicU8::new(101);
-        let last = NEXT.fetch_add(1, Ordering::Relaxed);
-        assert!(last < 250, "out of router addresses");
-        let address = Ipv4Addr::new(192, 0, 2, last);
-        self.router_side.ip(&format!("addr add {address}/24 dev session"));
-        RouterSetup::new(&self.router_side, address).allow(allowlist)
+        let lease = Lease::take();
+        let address = Ipv4Addr::new(192, 0, 2, lease.0);
+        self.router_side.ip(&format!("addr replace {address}/24 dev session"));
+        RouterSetup::new(&self.router_side, address)
+            .keep(lease)
+            .allow(allowlist)
     }
 
     /// Another pod with the session network only, for a forwarder of one's own.
@@ -111,7 +111,7 @@ impl World {
     pub fn pod(&self, nameserver: Ipv4Addr) -> Namespace {
         static NEXT: AtomicU8 = AtomicU8::new(11);
         let last = NEXT.fetch_add(1, Ordering::Relaxed);
-        assert!(last < 100, "out of pod addresses");
+        assert!(last < 60, "out of pod addresses");
         let pod = Namespace::new(&format!("pod{last}"), nameserver);
         pod.plug_into(&self.router_side, "session", Ipv4Addr::new(192, 0, 2, last));
         pod
@@ -127,6 +127,29 @@ impl World {
             name: format!("s{last}.slot.example"),
             address: Ipv4Addr::new(203, 0, 113, last),
         }
+    }
+}
+
+/// The last octet of a router's address; free again when the router is gone.
+#[derive(Debug)]
+pub struct Lease(u8);
+
+/// Octets that were given back.
+static FREE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+impl Lease {
+    fn take() -> Self {
+        static NEXT: AtomicU8 = AtomicU8::new(101);
+        let used = FREE.lock().unwrap().pop();
+        let last = used.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
+        assert!(last < 250, "out of router addresses");
+        Self(last)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        FREE.lock().unwrap().push(self.0);
     }
 }
 
@@ -170,12 +193,14 @@ fn networks() -> (Namespace, Namespace, Namespace) {
     let router = Namespace::new("router", RESOLVER);
     let origin = Namespace::new("origin", RESOLVER);
 
-    router.ip("link add session type bridge");
+    // Fixed addresses: a bridge otherwise takes the lowest of its ports, and each pod plugged in during a run may change it
+    // under the neighbour tables of the others, which then reach nobody for half a minute.
+    router.ip("link add session address 02:00:00:00:00:01 type bridge");
     router.ip("link set session up");
     router.ip(&format!("addr add {ROUTER}/24 dev session"));
     client.plug_into(&router, "session", CLIENT);
 
-    origin.ip("link add egress type bridge");
+    origin.ip("link add egress address 02:00:00:00:00:02 type bridge");
     origin.ip("link set egress up");
     origin.ip("addr add 198.51.100.1/24 dev egress");
     // All of the network is then local.

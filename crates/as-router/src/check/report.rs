@@ -1,5 +1,6 @@
 //! What `--check` prints. The JSON form is documented in `docs/check.md`.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -120,7 +121,7 @@ impl<'a> Report<'a> {
         Self {
             file: file.to_string_lossy().into_owned(),
             valid: true,
-            entries: policy.allowlist.entries().map(|entry| row(policy, entry)).collect(),
+            entries: rows(policy),
             warnings: findings(warnings),
             faults: Vec::new(),
             error: None,
@@ -171,14 +172,20 @@ pub(super) fn json_of_error(file: &Path, error: &LoadError, faults: &Diagnostics
     .json()
 }
 
-fn row(policy: &Policy, entry: &Entry) -> Row {
-    let mut ports = WEB_PORTS.to_vec();
-    ports.extend(entry.port().filter(|port| !WEB_PORTS.contains(port)));
-    let forward = policy
+fn rows(policy: &Policy) -> Vec<Row> {
+    let router_ports: HashMap<u32, u16> = policy
         .plan
         .forwards()
         .iter()
-        .find(|forward| forward.line == entry.line());
+        .map(|forward| (forward.line, forward.router_port))
+        .collect();
+    let row = |entry: &Entry| row(policy, entry, router_ports.get(&entry.line()).copied());
+    policy.allowlist.entries().map(row).collect()
+}
+
+fn row(policy: &Policy, entry: &Entry, router_port: Option<u16>) -> Row {
+    let mut ports = WEB_PORTS.to_vec();
+    ports.extend(entry.port().filter(|port| !WEB_PORTS.contains(port)));
     Row {
         line: entry.line(),
         entry: entry.to_string(),
@@ -186,7 +193,7 @@ fn row(policy: &Policy, entry: &Entry) -> Row {
         subdomains: entry.rule() == Rule::Suffix,
         ports,
         address: (entry.rule() == Rule::Exact).then(|| policy.plan.address(entry.name())),
-        router_port: forward.map(|forward| forward.router_port),
+        router_port,
     }
 }
 

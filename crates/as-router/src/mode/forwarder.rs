@@ -19,11 +19,11 @@ use crate::event::{Event, EventLog, Mode, Protocol};
 use crate::limits::{Limits, raise_descriptor_limit};
 use crate::listener::{Limit, Permit, accept_loop, listen};
 use crate::policy::{LoadError, Policy, load_again, load_aside};
-use crate::relay;
 use crate::relay::{End, Pair, Relay, Traffic};
 use crate::routes::{self, Route, Routes};
 use crate::signals::{Signal, Signals};
 use crate::socket::{self, Opening};
+use crate::{closed, relay};
 
 /// The router is on the same machine: a SYN that is not answered at once was dropped by a full backlog, and its
 /// retransmissions come after 1, 3 and 7 s.
@@ -96,6 +96,11 @@ pub(crate) async fn run(args: &ForwarderArgs, log: EventLog) -> Result<(), Start
         serve(listener, route.port, Protocol::Tcp)
     });
 
+    if args.verify_closed {
+        closed::verify(&policy.allowlist, args.router)
+            .await
+            .map_err(StartError::from)?;
+    }
     report_ready(&log, Mode::Forwarder, policy.allowlist.len(), listeners(args, &wanted));
     while signals.next().await == Signal::Reload {
         let Some(loaded) = signals.unless_stopped(load_again(&args.common.allowlist)).await else {

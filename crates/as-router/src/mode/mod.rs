@@ -11,6 +11,7 @@ use std::time::Duration;
 use allowlist::Diagnostics;
 use tokio::task::AbortHandle;
 
+use crate::closed::NotClosed;
 use crate::event::{Event, EventLog, Mode};
 use crate::listener::ListenError;
 use crate::policy::{LoadError, Policy};
@@ -28,6 +29,8 @@ pub(crate) enum StartError {
     Listen(#[from] ListenError),
     #[error(transparent)]
     Conflict(#[from] PortConflict),
+    #[error(transparent)]
+    NotClosed(#[from] NotClosed),
     #[error(
         "the router's address {0} is this forwarder's own: give --router the router's address in the sandbox's network"
     )]

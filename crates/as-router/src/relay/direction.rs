@@ -191,10 +191,16 @@ impl Direction {
                 let room = buffer.get_mut(..most).unwrap_or_default();
                 match from.try_read(room) {
                     Ok(0) => 0,
-                    Ok(end) => {
-                        let emptied = end < most;
-                        let last = emptied && self.left == u64::MAX && has_ended(from);
-                        if emptied && !last {
+                    Ok(mut end) => {
+                        let mut last = false;
+                        if end < most && self.left == u64::MAX && end_announced(from) {
+                            // Only a read of nothing is the end: recv(2) also stops short at an urgent mark (MSG_OOB).
+                            match from.try_read(room.get_mut(end..).unwrap_or_default()) {
+                                Ok(0) => last = true,
+                                Ok(more) => end += more,
+                                Err(error) => unless_blocked(error)?,
+                            }
+                        } else if end < most {
                             clear_readable(from);
                         }
                         self.state = State::Copying {
@@ -253,12 +259,12 @@ fn unless_blocked(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Whether the end of the stream had been announced before a read that emptied the socket: then the next read would say
-/// so, and need not be made. A reset is announced too, but as an error; that read has to be made.
-fn has_ended(stream: &TcpStream) -> bool {
-    let announced = pin!(stream.ready(Interest::READABLE | Interest::ERROR));
+/// Whether the end of the stream has been announced: then one more read may show that it comes with these bytes, and
+/// both can be passed on in one packet.
+fn end_announced(stream: &TcpStream) -> bool {
+    let announced = pin!(stream.ready(Interest::READABLE));
     match announced.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(Ok(ready)) => ready.is_read_closed() && !ready.is_error(),
+        Poll::Ready(Ok(ready)) => ready.is_read_closed(),
         _ => false,
     }
 }

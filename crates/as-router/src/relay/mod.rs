@@ -183,3 +183,122 @@ impl Future for Relay<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream as Blocking};
+
+    use rustix::net::SendFlags;
+
+    /// A connection over loopback: the relay's end and the peer's.
+    fn connection() -> (TcpStream, Blocking) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = Blocking::connect(listener.local_addr().unwrap()).unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        (TcpStream::from_std(ours).unwrap(), peer)
+    }
+
+    /// Relays what `client` and `upstream`, each on a thread, say to each other.
+    async fn relay<A: Send + 'static, B: Send + 'static>(
+        client: impl FnOnce(Blocking) -> A + Send + 'static,
+        upstream: impl FnOnce(Blocking) -> B + Send + 'static,
+    ) -> (End, A, B) {
+        let (near, client_peer) = connection();
+        let (far, upstream_peer) = connection();
+        let client = tokio::task::spawn_blocking(move || client(client_peer));
+        let upstream = tokio::task::spawn_blocking(move || upstream(upstream_peer));
+        let mut pair = Pair::new(near, far);
+        let traffic = Traffic::default();
+        let end = Relay::new(&pair.client, &pair.upstream, &traffic, Duration::from_secs(5)).await;
+        if end == End::Closed {
+            pair.in_order();
+        }
+        drop(pair);
+        (end, client.await.unwrap(), upstream.await.unwrap())
+    }
+
+    fn read_all(mut stream: Blocking) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).map(|_| bytes)
+    }
+
+    #[tokio::test]
+    async fn every_size_arrives_whole_in_both_directions() {
+        for size in [0, 1, 16_383, 32_768, 32_769, 65_537, 131_072, 131_073, 3_000_000] {
+            let bytes: Vec<u8> = (0..size)
+                .map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+                .collect();
+            let (sent, expected) = (bytes.clone(), bytes.clone());
+            let (end, echoed, received) = relay(
+                move |mut client| {
+                    client.write_all(&sent).unwrap();
+                    client.shutdown(std::net::Shutdown::Write).unwrap();
+                    read_all(client).unwrap()
+                },
+                move |mut upstream| {
+                    let mut received = Vec::new();
+                    upstream.read_to_end(&mut received).unwrap();
+                    upstream.write_all(&received).unwrap();
+                    received
+                },
+            )
+            .await;
+            assert_eq!(end, End::Closed, "{size}");
+            assert!(received == expected && echoed == expected, "{size}");
+        }
+    }
+
+    /// recv(2) stops short at an urgent mark: that is not the end of the stream.
+    #[tokio::test]
+    async fn bytes_behind_an_urgent_mark_are_not_lost() {
+        let (end, received, ()) = relay(
+            |client| read_all(client).unwrap(),
+            |mut upstream| {
+                upstream.write_all(b"0123456789").unwrap();
+                rustix::net::send(&upstream, b"!", SendFlags::OOB).unwrap();
+                upstream.write_all(b"abcdefghij").unwrap();
+            },
+        )
+        .await;
+        assert_eq!(end, End::Closed);
+        let received: Vec<u8> = received.into_iter().filter(|byte| *byte != b'!').collect();
+        assert_eq!(received, b"0123456789abcdefghij");
+    }
+
+    /// haproxy #2505, mmproxy-rs #22: a truncated stream must not look like a complete one.
+    #[tokio::test]
+    async fn a_reset_is_passed_on_as_a_reset() {
+        for sent in [1, 100_000] {
+            let (end, received, ()) = relay(read_all, move |mut upstream| {
+                upstream.write_all(&vec![7; sent]).unwrap();
+                // Time for the bytes to be read before the reset overtakes them.
+                std::thread::sleep(Duration::from_millis(50));
+                socket2::SockRef::from(&upstream)
+                    .set_linger(Some(Duration::ZERO))
+                    .unwrap();
+            })
+            .await;
+            assert_eq!(end, End::Reset);
+            assert!(received.is_err(), "{sent}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_half_closed_silence_ends_and_an_open_one_does_not() {
+        let (near, _client) = connection();
+        let (far, upstream) = connection();
+        let traffic = Traffic::default();
+        let limit = Duration::from_secs(300);
+        let mut relay = Relay::new(&near, &far, &traffic, limit);
+        assert!(
+            tokio::time::timeout(Duration::from_secs(100_000), &mut relay)
+                .await
+                .is_err()
+        );
+        upstream.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(relay.await, End::Idle);
+    }
+}

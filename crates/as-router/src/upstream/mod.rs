@@ -30,6 +30,12 @@ pub(crate) async fn connect(
     port: u16,
     opening: Opening,
 ) -> Result<(TcpStream, SocketAddr), Refusal> {
+    // The usual case, a known name with one address, has only the timer of its one attempt.
+    if let Some(addresses) = resolver.known(name)
+        && let [only] = *addresses
+    {
+        return dial(&[only], port, opening).await;
+    }
     let attempt = async {
         let addresses = resolver.resolve(name).await?;
         dial(&addresses, port, opening).await

@@ -52,7 +52,7 @@ impl Resolver {
     /// # Errors
     /// [`Refusal::ResolveFailed`], [`Refusal::NoAddress`] or [`Refusal::AddressDenied`].
     pub(crate) async fn resolve(&self, name: &HostName) -> Result<Arc<[IpAddr]>, Refusal> {
-        if let Some(addresses) = lock(&self.cache).get(name, Instant::now()) {
+        if let Some(addresses) = self.known(name) {
             return Ok(addresses);
         }
         let resolver = self.system().map_err(|error| {
@@ -78,6 +78,11 @@ impl Resolver {
             now,
         );
         Ok(vetted)
+    }
+
+    /// The vetted addresses of an earlier answer that is still valid.
+    pub(crate) fn known(&self, name: &HostName) -> Option<Arc<[IpAddr]>> {
+        lock(&self.cache).get(name, Instant::now())
     }
 
     /// Forgets all answers: after a reload, what was learnt under the old list is asked again.

@@ -1,5 +1,7 @@
 //! The ClientHello message itself (RFC 8446 section 4.1.2, RFC 5246 section 7.4.1.2).
 
+use std::collections::BTreeSet;
+
 use super::{ClientHello, HostName, Refusal};
 use allowlist::NameError;
 use tls_parser::{
@@ -43,14 +45,14 @@ impl<'a> Extensions<'a> {
             server_name: None,
             ech: false,
         };
-        let mut seen = [0u64; 1 << 10];
+        let mut seen = Seen::default();
         while !list.is_empty() {
             let (rest, extension) = parse_tls_extension_unknown(list).map_err(|_| Refusal::MalformedHello)?;
             let TlsExtension::Unknown(kind, data) = extension else {
                 return Err(Refusal::MalformedHello);
             };
             // RFC 8446 section 4.2: no two extensions of one type. nginx takes the first server_name, Squid the last.
-            if !mark(&mut seen, kind.0) {
+            if !seen.insert(kind.0) {
                 return Err(match kind {
                     TlsExtensionType::ServerName => Refusal::DuplicateSni,
                     _ => Refusal::MalformedHello,
@@ -66,16 +68,24 @@ impl<'a> Extensions<'a> {
     }
 }
 
-/// Notes `kind` in a set of all 2^16 types; false if it is there already. A set of fixed size keeps the cost of a hello
-/// with thousands of extensions linear.
-fn mark(seen: &mut [u64; 1 << 10], kind: u16) -> bool {
-    let bit = 1 << (kind % 64);
-    match seen.get_mut(usize::from(kind / 64)) {
-        Some(word) if *word & bit == 0 => {
-            *word |= bit;
-            true
+/// The extension types of a hello so far. The usual ones fit in a word; a tree for the others keeps a hello with
+/// thousands of extensions from costing the square of their number.
+#[derive(Default)]
+struct Seen {
+    low: u64,
+    high: BTreeSet<u16>,
+}
+
+impl Seen {
+    /// Adds `kind`; false if it is there already.
+    fn insert(&mut self, kind: u16) -> bool {
+        if kind >= 64 {
+            return self.high.insert(kind);
         }
-        _ => false,
+        let bit = 1 << kind;
+        let new = self.low & bit == 0;
+        self.low |= bit;
+        new
     }
 }
 

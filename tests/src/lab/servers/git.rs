@@ -32,5 +32,5 @@ pub(super) fn create() {
             .env(format!("GIT_AUTHOR_{key}"), value)
             .env(format!("GIT_COMMITTER_{key}"), value);
     }
-    run(&mut command, 20).ok();
+    run(&mut command, 60).ok();
 }

@@ -23,7 +23,7 @@ pub use ssh::client_key;
 /// Starts them all in `origin` and waits until each accepts connections.
 ///
 /// # Panics
-/// When one does not within 30 s.
+/// When one does not within a minute.
 #[must_use]
 pub fn start(origin: &Namespace, authority: &Authority) -> Vec<Process> {
     let mut processes = vec![unbound::start(origin)];
@@ -51,7 +51,7 @@ pub fn start(origin: &Namespace, authority: &Authority) -> Vec<Process> {
 fn wait_port(origin: &Namespace, address: Ipv4Addr, port: u16, processes: &[Process]) {
     let to = SocketAddr::from((address, port));
     let connected = std::panic::catch_unwind(|| {
-        wait::until(30, &to.to_string(), || origin.enter(|| TcpStream::connect(to)).ok());
+        wait::until(60, &to.to_string(), || origin.enter(|| TcpStream::connect(to)).ok());
     });
     if connected.is_err() {
         let logs: Vec<_> = processes.iter().map(ToString::to_string).collect();

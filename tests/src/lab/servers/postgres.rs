@@ -35,7 +35,7 @@ pub(super) fn start(origin: &Namespace, authority: &Authority) -> Process {
         .args(AS_POSTGRES)
         .arg(initdb)
         .args(["--no-sync", "--auth=trust", "-D", "/run/lab/postgres/data"]);
-    run(command.current_dir(&directory), 30).ok();
+    run(command.current_dir(&directory), 120).ok();
     fs::write(
         directory.join("data/pg_hba.conf"),
         "local all all trust\nhostssl all all 198.51.100.0/24 trust\n",
