@@ -151,7 +151,7 @@ fn sizes() {
     terminal.wait_for("33 101");
     for (columns, rows) in [(77, 21), (140, 50)] {
         terminal.resize(columns, rows);
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !terminal
             .shown
             .lock()
@@ -160,7 +160,7 @@ fn sizes() {
         {
             assert!(Instant::now() < deadline, "the program does not see {columns}x{rows}");
             terminal.type_keys("\r");
-            thread::sleep(Duration::from_millis(100));
+            thread::sleep(Duration::from_millis(500));
         }
     }
     terminal.type_keys("\x04");
