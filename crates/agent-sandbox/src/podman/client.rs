@@ -331,7 +331,7 @@ mod tests {
             },
             Network {
                 subnets: None,
-                ..closed.clone()
+                ..closed
             },
         ] {
             assert!(subnet_of(&open).is_err());
