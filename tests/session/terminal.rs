@@ -158,7 +158,11 @@ fn sizes() {
             .unwrap()
             .contains(&format!("{rows} {columns}\r\n"))
         {
-            assert!(Instant::now() < deadline, "the program does not see {columns}x{rows}");
+            assert!(
+                Instant::now() < deadline,
+                "the program does not see {columns}x{rows}: {:?}",
+                terminal.shown.lock().unwrap()
+            );
             terminal.type_keys("\r");
             thread::sleep(Duration::from_millis(500));
         }
