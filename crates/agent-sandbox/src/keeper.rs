@@ -6,6 +6,7 @@
 mod launcher_side;
 mod service;
 
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -141,7 +142,15 @@ fn undo(dir: &SessionDir, running: Option<Service>) -> ExitCode {
         tokio::time::timeout(UNDO_LIMIT, work).await
     });
     service.stop();
-    if !matches!(undone, Ok(Ok(()))) {
+    let failed = match undone {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(format!("it took more than {} s", UNDO_LIMIT.as_secs())),
+    };
+    if let Some(failed) = failed {
+        // The launcher, if it still lives, shows the last lines of this file.
+        let log = std::fs::File::options().append(true).open(dir.service_log());
+        let _ = log.and_then(|mut log| writeln!(log, "undoing the session failed: {failed}"));
         return ExitCode::FAILURE;
     }
     let _ = dir.remove();

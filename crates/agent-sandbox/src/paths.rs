@@ -202,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(96))]
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
         /// The reference is coreutils itself, on a real tree of directories and links.
         #[test]
@@ -222,7 +222,9 @@ mod tests {
                 let _ = symlink(target, root.join(name));
             }
             let asked = format!("./{asked}");
-            let out = Command::new("realpath").args(["-m", "--", &asked]).current_dir(&root).output().unwrap();
+            // It has no bound like the kernel's on links that multiply: a tree it cannot resolve in time says nothing.
+            let words = ["1", "realpath", "-m", "--", &asked];
+            let out = Command::new("timeout").args(words).current_dir(&root).output().unwrap();
             // A loop is an error there; here it only has to end.
             let got = resolve(Path::new(&asked), &root);
             if out.status.success() {

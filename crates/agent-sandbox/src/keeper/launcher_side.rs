@@ -117,7 +117,14 @@ impl Keeper {
                 _ => return false,
             }
         };
-        kept || self.finish_alone(undone).await
+        let words = self.last_words();
+        let done = kept || self.finish_alone(undone).await;
+        if !done {
+            for line in words {
+                eprintln!("agent-sandbox: {line}");
+            }
+        }
+        done
     }
 
     /// The keeper failed, or was killed: what it would have done is done here.

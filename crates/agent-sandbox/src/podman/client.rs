@@ -130,11 +130,15 @@ impl Client {
         self.raw.create_pod(spec).await
     }
 
-    /// Compares what podman made of a pod with what was asked.
-    pub(crate) async fn verify_pod(&self, id: &str, spec: &PodSpec) -> Result<Result<(), Differences>, ApiError> {
-        let pod = self.raw.inspect_pod(id).await?;
-        let infra: Inspected = self.raw.inspect_container(&pod.infra).await?;
-        Ok(verify_pod(spec, &infra))
+    /// The pod's own container, which holds the namespaces of all others.
+    pub(crate) async fn infra_of(&self, pod: &str) -> Result<String, ApiError> {
+        Ok(self.raw.inspect_pod(pod).await?.infra)
+    }
+
+    /// Compares what podman made of a pod, whose own container is `infra`, with what was asked.
+    pub(crate) async fn verify_pod(&self, infra: &str, spec: &PodSpec) -> Result<Result<(), Differences>, ApiError> {
+        let made: Inspected = self.raw.inspect_container(infra).await?;
+        Ok(verify_pod(spec, &made))
     }
 
     /// Prepares a created container and connects to its standard streams.

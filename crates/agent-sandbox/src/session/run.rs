@@ -18,7 +18,7 @@ use super::undo::{SESSION_LABEL, undo_by_name};
 use crate::images::Images;
 use crate::keeper::Keeper;
 use crate::owner::Owner;
-use crate::podman::{ApiError, Attached, Client, ContainerSpec, Differences, Subnet};
+use crate::podman::{ApiError, Attached, Client, ContainerSpec, PodSpec, Subnet};
 use crate::progress::Progress;
 use crate::rules::LaunchDir;
 use crate::terminal::{Pump, PumpEnd, RawMode, environment, is_interactive, size};
@@ -258,32 +258,30 @@ impl Made {
             trace,
             progress: Progress::new(),
         };
-        let router = maker.started(
-            "router",
-            parts.router(address),
-            ["creating the router", "starting the router"],
-        );
-        let pod = async {
-            let spec = parts.pod(address);
-            let created = trace.step("pod created", client.create_pod(&spec)).await;
-            let id = Failure::of("creating the pod", created)?;
-            let verified = async {
-                Failure::of(
-                    "creating the pod",
-                    Failure::of("creating the pod", client.verify_pod(&id, &spec).await)?,
-                )
-            };
-            let steps = ["creating the forwarder", "starting the forwarder"];
-            let sandbox = maker.prepared(parts.sandbox(command), "creating the sandbox");
-            let forwarder = maker.started("forwarder", parts.forwarder(address), steps);
-            try_join3(
-                forwarder,
-                trace.step("sandbox prepared", sandbox),
-                trace.step("pod verified", verified),
-            )
-            .await
+        let router = async {
+            let id = maker.created(parts.router(address), "creating the router").await?;
+            maker.started(&id, ["creating the router", "starting the router"]).await
         };
-        let (router, (forwarder, (sandbox, attached), ())) = try_join(router, pod).await?;
+        let pod = async {
+            let infra = maker.pod(&parts.pod(address)).await?;
+            // Started by itself: two containers that find it not running would both try to start it, and one would fail.
+            let start = async { Failure::of("starting the pod", client.start(&infra).await) };
+            let (forwarder, sandbox, ()) = try_join3(
+                maker.created(parts.forwarder(address), "creating the forwarder"),
+                maker.created(parts.sandbox(command), "creating the sandbox"),
+                trace.step("pod started", start),
+            )
+            .await?;
+            let prepared = async { Failure::of("creating the sandbox", client.attach(&sandbox).await) };
+            let started = maker.started(&forwarder, ["creating the forwarder", "starting the forwarder"]);
+            let (forwarder, attached) = try_join(
+                trace.step("forwarder", started),
+                trace.step("sandbox prepared", prepared),
+            )
+            .await?;
+            Ok((forwarder, sandbox, attached))
+        };
+        let (router, (forwarder, sandbox, attached)) = try_join(trace.step("router", router), pod).await?;
         Ok(Self {
             router,
             forwarder,
@@ -301,51 +299,47 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Creates a container, compares it with what was asked, prepares and attaches it. Its command does not run yet.
-    async fn prepared(&self, spec: ContainerSpec, step: &'static str) -> Result<(String, Attached), Failure> {
+    /// Creates the pod, compares it with what was asked, and returns its own container. Nothing runs yet.
+    async fn pod(&self, spec: &PodSpec) -> Result<String, Failure> {
+        let step = "creating the pod";
         let work = async {
-            let id = Failure::of(step, self.created(&spec, step).await?)?;
-            let attached = Failure::of(step, self.client.attach(&id).await)?;
-            Ok((id, attached))
+            let pod = Failure::of(step, self.client.create_pod(spec).await)?;
+            let infra = Failure::of(step, self.client.infra_of(&pod).await)?;
+            Failure::of(step, Failure::of(step, self.client.verify_pod(&infra, spec).await)?)?;
+            Ok(infra)
         };
-        // With an image that is new here, podman maps its files to the user's ids (podman #13805).
-        let text = format!("{step} (the first time with a new image this can take a minute)");
-        self.progress.explain(&text, work).await
+        self.trace.step("pod created", work).await
     }
 
-    /// Creates a container; an image that is not there is pulled first.
-    async fn created(&self, spec: &ContainerSpec, step: &'static str) -> Result<Result<String, Differences>, Failure> {
-        match self.client.create_container(spec).await {
-            Err(error) if error.is_not_found() => {}
-            other => return Failure::of(step, other),
-        }
-        let image = &spec.image;
+    /// Creates a container and compares it with what was asked; an image that is not there is pulled first.
+    async fn created(&self, spec: ContainerSpec, step: &'static str) -> Result<String, Failure> {
+        // With an image that is new here, podman maps its files to the user's ids (podman #13805).
+        let text = format!("{step} (the first time with a new image this can take a minute)");
+        let created = match self.progress.explain(&text, self.client.create_container(&spec)).await {
+            Err(error) if error.is_not_found() => {
+                self.pull(&spec.image, step).await?;
+                self.progress.explain(&text, self.client.create_container(&spec)).await
+            }
+            created => created,
+        };
+        Failure::of(step, Failure::of(step, created)?)
+    }
+
+    async fn pull(&self, image: &str, step: &'static str) -> Result<(), Failure> {
         if image.starts_with("localhost/") {
-            let cause = Cause::NoImage(image.clone());
+            let cause = Cause::NoImage(image.to_owned());
             return Err(Failure { step, cause });
         }
-        let pull = self
-            .client
-            .pull(image, |line| self.progress.show(&format!("pulling {image}: {line}")));
-        Failure::of("pulling the image", pull.await)?;
-        Failure::of(step, self.client.create_container(spec).await)
+        let say = |line: &str| self.progress.show(&format!("pulling {image}: {line}"));
+        Failure::of("pulling the image", self.client.pull(image, say).await)
     }
 
     /// Starts a container of ours and waits for its `ready`.
-    async fn started(
-        &self,
-        name: &'static str,
-        spec: ContainerSpec,
-        [create, start]: [&'static str; 2],
-    ) -> Result<Output, Failure> {
-        let work = async {
-            let (id, attached) = self.prepared(spec, create).await?;
-            let output = Output::follow(attached);
-            Failure::of(start, self.client.start(&id).await)?;
-            Failure::of(start, output.ready().await)?;
-            Ok(output)
-        };
-        self.trace.step(name, work).await
+    async fn started(&self, id: &str, [create, start]: [&'static str; 2]) -> Result<Output, Failure> {
+        let output = Output::follow(Failure::of(create, self.client.attach(id).await)?);
+        Failure::of(start, self.client.start(id).await)?;
+        Failure::of(start, output.ready().await)?;
+        Ok(output)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Taking away what a session made, in reverse order.
 
+use std::time::Duration;
+
 use futures_util::future::{join, join_all};
 
 use crate::podman::{ApiError, Client, Labelled};
@@ -8,7 +10,10 @@ use crate::podman::{ApiError, Client, Labelled};
 pub(crate) const SESSION_LABEL: &str = "agent-sandbox.session";
 
 /// How often the lists are read again: removing a pod can race with podman's own clean-up of a container that ends.
-const ROUNDS: usize = 5;
+const ROUNDS: u32 = 8;
+
+/// Between two rounds, growing with each: eight of them take 2.8 s.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Removes everything that carries the session's label, until nothing does.
 ///
@@ -16,7 +21,8 @@ const ROUNDS: usize = 5;
 /// The first thing that could not be removed.
 pub(crate) async fn undo_by_label(client: &Client, session: &str) -> Result<(), ApiError> {
     let mut failed = None;
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
+        tokio::time::sleep(PAUSE * round).await;
         let left = Leftovers::of(client, session).await?;
         if left.is_empty() {
             return Ok(());
